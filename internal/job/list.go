@@ -5,7 +5,6 @@ package job
 
 import (
 	"context"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -13,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -31,32 +31,26 @@ func (l *jobList) ListResourceConfigSchema(_ context.Context, _ list.ListResourc
 
 func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	var diags diag.Diagnostics
-	var jobs []listed
+	var records []*journal.Record
 	if l.provider.usable(&diags) {
 		ctx = l.provider.Mask(ctx)
-		jobs = l.find(ctx, &diags)
+		records = l.find(ctx, &diags)
 	}
 	stream.Results = func(push func(list.ListResult) bool) {
 		// First, because the CLI stops at its limit.
 		if len(diags) > 0 && !push(list.ListResult{Diagnostics: diags}) {
 			return
 		}
-		for _, job := range jobs {
-			if !push(l.result(ctx, req, job)) {
+		for _, r := range records {
+			if !push(l.result(ctx, req, r)) {
 				return
 			}
 		}
 	}
 }
 
-// listed is a job as the journal has it.
-type listed struct {
-	project, name, id string
-	started           time.Time
-}
-
-// find returns the jobs to list, and warns once of all requests without a known outcome: the CLI groups equal warnings.
-func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []listed) {
+// find returns the records of the jobs to list, and warns once of all requests without a known outcome: the CLI groups equal warnings.
+func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (found []*journal.Record) {
 	j := l.provider.Sender.Journal
 	if !j.Keeps() {
 		addError(diags, wording.NotListed.Of(wording.Job{}, nil))
@@ -65,16 +59,16 @@ func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []lis
 	if err != nil {
 		addError(diags, wording.JournalUnusable(err))
 	}
-	var unknown, pending []wording.Unanswered
+	var unknown, pending []*journal.Record
 	for _, r := range records {
 		if r.Job != "" {
-			jobs = append(jobs, listed{r.Project, r.Name, r.Job, r.Started})
+			found = append(found, r)
 		}
 		if r.Claim != nil {
-			pending = append(pending, wording.Unanswered{Project: r.Project, Name: r.Name, Request: r.Claim.ID, SentAt: r.Claim.SentAt})
+			pending = append(pending, r)
 		}
 		if r.IsUnknownCreate() {
-			unknown = append(unknown, wording.Unanswered{Project: r.Project, Name: r.Name, Request: r.Last.ID, SentAt: r.Last.SentAt})
+			unknown = append(unknown, r)
 		}
 	}
 	if len(pending) > 0 {
@@ -83,22 +77,22 @@ func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []lis
 	if len(unknown) > 0 {
 		addWarning(diags, wording.ListedUnknown(unknown))
 	}
-	return jobs
+	return found
 }
 
 // result is a job as the journal has it and, if requested, as the service shows it now.
-func (l *jobList) result(ctx context.Context, req list.ListRequest, from listed) list.ListResult {
+func (l *jobList) result(ctx context.Context, req list.ListRequest, r *journal.Record) list.ListResult {
 	result := req.NewListResult(ctx)
-	result.DisplayName = wording.ListedName(from.name, from.id, from.started)
+	result.DisplayName = wording.ListedName(r)
 	var job jobModel
-	result.Diagnostics.Append(result.Resource.SetAttribute(ctx, path.Root("id"), from.id)...)
+	result.Diagnostics.Append(result.Resource.SetAttribute(ctx, path.Root("id"), r.Job)...)
 	result.Diagnostics.Append(result.Resource.Get(ctx, &job)...)
-	job.ProjectID, job.Name = types.StringValue(from.project), types.StringValue(from.name)
+	job.ProjectID, job.Name = types.StringValue(r.Project), types.StringValue(r.Name)
 	result.Diagnostics.Append(result.Identity.Set(ctx, jobIdentity{job.ProjectID, job.ID})...)
 	if !req.IncludeResource {
 		return result
 	}
-	if shown, err := l.provider.Sender.Client.ReadJob(ctx, from.project, from.id); err == nil {
+	if shown, err := l.provider.Sender.Client.ReadJob(ctx, r.Project, r.Job); err == nil {
 		result.Diagnostics.Append(job.set(shown)...)
 	} else {
 		addWarning(&result.Diagnostics, wording.ListedWithoutRecord.Of(job.facts(), err))

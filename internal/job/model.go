@@ -253,12 +253,6 @@ func (o waitOptions) addFailure(diags *diag.Diagnostics, d wording.Diagnostic) {
 	}
 }
 
-// retries reports whether a failed job is replaced by a new one.
-func (m *jobModel) retries(ctx context.Context) bool {
-	var diags diag.Diagnostics
-	return readWaitOptions(ctx, m.Wait, &diags).onFailure == onRetry
-}
-
 // readWaitOptions reads a wait block. Unknown settings have their defaults.
 func readWaitOptions(ctx context.Context, wait types.Object, diags *diag.Diagnostics) waitOptions {
 	options := waitOptions{enabled: true, onFailure: onError}

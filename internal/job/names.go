@@ -46,18 +46,21 @@ func (o owner) mayBe(other owner) bool {
 	return o.job == other.job && (o.request == other.request || o.request == "" || other.request == "")
 }
 
-// ownName makes sure that no other resource has the name.
-func (d *ProviderData) ownName(plan *jobModel, o owner, diags *diag.Diagnostics) {
-	if plan.Name.ValueString() == "" || plan.ProjectID.IsUnknown() { // it is unknown, or ignore_changes hides that of an imported job
-		return
+// own makes sure that no other resource has the name, nor the job that is kept or adopted, if there is one. Once an apply has begun, its
+// creates stop instead.
+func (d *ProviderData) own(plan *jobModel, o owner, jobID string, diags *diag.Diagnostics) {
+	isOnly, name := true, plan.Name.ValueString()
+	if name != "" && !plan.ProjectID.IsUnknown() { // else it is unknown, or ignore_changes hides that of an imported job
+		isOnly = d.names.own(plan.projectAndName(), o)
 	}
-	d.own(plan.projectAndName(), plan, o, diags)
-}
-
-// own makes sure that no other resource has the name, or the job. Once an apply has begun, its creates stop instead.
-func (d *ProviderData) own(what projectAndName, plan *jobModel, o owner, diags *diag.Diagnostics) {
-	if !d.names.own(what, o) && !d.names.isApplying.Load() {
-		validate.ErrorAt(diags, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString()))
+	if jobID != "" {
+		if o.stays {
+			o.request = name
+		}
+		isOnly = d.names.own(ofJob(jobID), o) && isOnly
+	}
+	if !isOnly && !d.names.isApplying.Load() {
+		validate.ErrorAt(diags, path.Root("name"), wording.DuplicateName(name, plan.ProjectID.ValueString()))
 	}
 }
 

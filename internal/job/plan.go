@@ -53,14 +53,14 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), types.StringValue(adopted))...)
 	}
 
-	o := owner{job: c.replaced}
+	o, jobID := owner{job: c.replaced}, ""
 	if o.job == "" {
 		o.request = plan.fingerprint(ctx)
 	}
-	d.ownName(&plan, o, diags)
 	if c.verdict == journal.Adopt || c.verdict == journal.OtherPrompt || c.verdict == journal.Continue {
-		d.own(ofJob(c.record.Job), &plan, o, diags)
+		jobID = c.record.Job
 	}
+	d.own(&plan, o, jobID, diags)
 	marks.plan.Successor = &successor{
 		Name: plan.Name.ValueString(), MayBeSame: c.mayKeepJob(), Prompt: d.names.promptOf(plan.projectAndName()),
 	}
@@ -75,7 +75,7 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 		addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaced, Project: plan.ProjectID.ValueString()}, why))
 		return c
 	}
-	c.request.RetryFailed = plan.retries(ctx)
+	c.request.RetryFailed = readWaitOptions(ctx, plan.Wait, diags).onFailure == onRetry
 	if plan.areArgumentsKnown(ctx) && d.Sender.Client != nil { // else the journal is not configured yet
 		var err error
 		c.verdict, c.record, err = j.Peek(ctx, c.request.Wanted)
@@ -131,17 +131,16 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 		}
 	}
 
-	o := owner{job: state.ID.ValueString(), stays: !c.replaces()}
-	d.ownName(&plan, o, diags)
-	if o.stays {
-		o.request = plan.Name.ValueString()
-		d.own(ofJob(o.job), &plan, o, diags)
+	id, kept := state.ID.ValueString(), state.ID.ValueString()
+	if c.replaces() {
+		kept = ""
 	}
-	request := plan.request(ctx, o.job)
+	d.own(&plan, owner{job: id, stays: kept != ""}, kept, diags)
+	request := plan.request(ctx, id)
 	isStopped := verdict == journal.OtherJob || verdict == journal.Wait
 	switch {
 	case c.replaces(): // Terraform plans it again, as a create, whose warnings it drops (T2)
-		d.planCreate(ctx, &plan, o.job, diags)
+		d.planCreate(ctx, &plan, id, diags)
 	case c.effect == sendMessage && plan.Name.IsNull():
 		checkName(request, diags)
 	case c.effect == sendMessage && isStopped:

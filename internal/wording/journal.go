@@ -6,7 +6,6 @@ package wording
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
@@ -73,41 +72,35 @@ const (
 	ListedWithoutRecord Text = "Failed to read agent job\nJob {job} is listed as the journal has it. A query sends no prompt.\n\n{cause}"
 )
 
-// requests lists what was sent without a response.
-func requests(all []Unanswered) (text string) {
-	for _, u := range all {
+// requests lists what was sent without a response: of each record, its claim or its last request.
+func requests(records []*journal.Record, of func(*journal.Record) *journal.Request) (text string) {
+	for _, r := range records {
 		text += fmt.Sprintf("\n  %s in project %s at %s, request %s",
-			Quote(u.Name), escape.Printable(u.Project), timestamp(u.SentAt), escape.Printable(u.Request))
+			Quote(r.Name), escape.Printable(r.Project), timestamp(of(r).SentAt), escape.Printable(of(r).ID))
 	}
 	return text
 }
 
-// Unanswered is a request without a response, as far as the journal shows.
-type Unanswered struct {
-	Project, Name, Request string
-	SentAt                 time.Time
-}
-
-// ListedPending describes requests whose responses can still arrive.
-func ListedPending(all []Unanswered) Diagnostic {
-	return diagnostic("Outcome of another run's request unknown", "Other runs sent a prompt and did not record the outcome:"+requests(all)+
+// ListedPending describes claims whose responses can still arrive.
+func ListedPending(records []*journal.Record) Diagnostic {
+	return diagnostic("Outcome of another run's request unknown", "Other runs sent a prompt and did not record the outcome:"+
+		requests(records, func(r *journal.Record) *journal.Request { return r.Claim })+
 		"\nThe response can still arrive. A query sends nothing. Run it again in a few minutes.")
 }
 
 // ListedUnknown describes creates whose outcome is unknown.
-func ListedUnknown(all []Unanswered) Diagnostic {
-	return diagnostic(summaryUnknownCreate,
-		"Earlier runs sent a prompt, and no response shows whether a job was started:"+requests(all),
-		"A plan says what to do about each.")
+func ListedUnknown(records []*journal.Record) Diagnostic {
+	return diagnostic(summaryUnknownCreate, "Earlier runs sent a prompt, and no response shows whether a job was started:"+
+		requests(records, func(r *journal.Record) *journal.Request { return r.Last }), "A plan says what to do about each.")
 }
 
 // ListedName is what a query shows of a job.
-func ListedName(name, jobID string, started time.Time) string {
+func ListedName(r *journal.Record) string {
 	when := ""
-	if !started.IsZero() {
-		when = ", started at " + timestamp(started)
+	if !r.Started.IsZero() {
+		when = ", started at " + timestamp(r.Started)
 	}
-	return escape.Printable(fmt.Sprintf("%s, %s%s", name, jobID, when))
+	return escape.Printable(fmt.Sprintf("%s, %s%s", r.Name, r.Job, when))
 }
 
 // sentAt is when the last request of a record was sent.

@@ -179,7 +179,7 @@ func TestForeignText_isEscaped(t *testing.T) {
 	toJob := request
 	toJob.Job = "job_1"
 	message, create := NotAccepted(outcome, toJob, Resource).Detail, NotAccepted(outcome, request, Resource).Detail
-	unanswered := []Unanswered{{Project: foreign, Name: foreign, Request: foreign}}
+	claimed := &journal.Record{Project: foreign, Name: foreign, Claim: record.Last}
 	texts := map[string]string{
 		"an import":                  NameFromOther(Job{}, record).Detail,
 		"an adoption":                Adopted(outcome, request).Detail,
@@ -188,9 +188,9 @@ func TestForeignText_isEscaped(t *testing.T) {
 		"a job with other triggers":  BesideAnother(request, record).Detail,
 		"a failed job":               FailedEarlier(Job{}, foreign).Detail,
 		"two with one name":          DuplicateName(foreign, "proj_1").Detail,
-		"a query":                    ListedName(foreign, foreign, time.Time{}),
-		"a query of claims":          ListedPending(unanswered).Detail,
-		"a query of unknown creates": ListedUnknown(unanswered).Detail,
+		"a query":                    ListedName(record),
+		"a query of claims":          ListedPending([]*journal.Record{claimed}).Detail,
+		"a query of unknown creates": ListedUnknown([]*journal.Record{record}).Detail,
 		"an unusable journal":        JournalUnusable(errors.New(foreign)).Detail,
 	}
 	for _, verdict := range []journal.Verdict{journal.Wait, journal.UnknownCreate, journal.OtherPrompt, journal.OtherJob} {
@@ -217,7 +217,7 @@ func TestDiagnostic_length(t *testing.T) {
 		"a refusal":     {NotAccepted(send.Outcome{Err: failure}, request, Resource), "The service refused the prompt", "apply again to send the prompt."},
 		"a read":        {DataReadFailed.Of(Job{ID: "job_1", Project: "proj_1"}, failure), "Job job_1 in project proj_1 could not be read.", "reads it again."},
 		"a store":       {JournalUnusable(errors.New(long)), "Äbäb", "a broken run may send the prompts of all jobs of this provider block again."},
-		"many requests": {ListedUnknown(slices.Repeat([]Unanswered{{Name: "docs"}}, 1000)), "Earlier runs sent a prompt", "A plan says what to do about each."},
+		"many requests": {ListedUnknown(slices.Repeat([]*journal.Record{recordOf("", "docs")}, 1000)), "Earlier runs sent a prompt", "A plan says what to do about each."},
 		"a check":       {InvalidID.Because(errors.New(long), "The prompt was not sent."), "Äbäb", "The prompt was not sent."},
 	} {
 		length := len(tc.text.Summary) + len(tc.text.Detail)
