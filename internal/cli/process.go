@@ -1,9 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package cli is what the provider knows about the CLI that started it, and that the
-// plugin protocol does not pass on: which run this is, whether it is a test, which processes have ended, and
-// which state the run works on.
+// Package cli is what the provider knows about the process of the CLI that started it, and that the plugin protocol
+// does not pass on: which run this is, its command and the state file that a flag names, and which processes have ended.
 package cli
 
 import (

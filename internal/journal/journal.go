@@ -33,15 +33,9 @@ const (
 
 var errConflicts = errors.New("the store refuses each write, as if other runs had written meanwhile")
 
-// Place is where the records of one state are kept.
-type Place struct {
-	Location place.Location
-	Scope    string // distinguishes states
-}
-
 // Options configure a journal.
 type Options struct {
-	Place
+	place.Place
 	// Forget lists ids of requests that a person has given up.
 	Forget []string
 	// RequestTimeout is the longest time between a POST and its response.
@@ -66,15 +60,11 @@ type Journal struct {
 
 // Open returns a journal without accessing its store yet.
 func Open(process *cli.Process, options Options) *Journal {
-	return over(options.open(process), process, options)
+	return over(options.Location.Open(Hash(options.Scope), process), process, options)
 }
 
 func over(s store.Store, process *cli.Process, options Options) *Journal {
 	return &Journal{Options: options, store: s, process: process, proving: semaphore.NewWeighted(1)}
-}
-
-func (p Place) open(process *cli.Process) store.Store {
-	return p.Location.Open(Hash(p.Scope), process)
 }
 
 // Discard returns a journal that keeps nothing.

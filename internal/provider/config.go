@@ -18,9 +18,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
@@ -104,20 +104,19 @@ func (m providerModel) providerData(
 		validate.ErrorAt(diags, path.Root("poll").AtName("min_interval"),
 			wording.PollIntervals(schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
 	}
-	process := p.options.Process
-	settings, enabled := m.journal(ctx, process != nil && process.Command == "test", diags)
+	settings, enabled := m.journal(ctx, diags)
 	if diags.HasError() || !known || len(data.Missing) > 0 {
 		return data
 	}
 	data.Mask = keyMask(m.orEnv(m.AdminKey, envAdminKey).ValueString())
-	if enabled && process != nil {
-		settings.backend = settings.backend.At(process.State)
-		options := settings.options(base, process.Run)
-		options.RequestTimeout, options.Log = config.RequestTimeout, logDecision
-		data.Sender.Journal = journal.Open(process, options)
-		logPlace(ctx, options.Place)
+	if process := p.options.Process; enabled && process != nil {
+		where := place.Find(settings.named, base, process)
+		logPlace(ctx, where)
+		data.Sender.Journal = journal.Open(process, journal.Options{
+			Place: where, Forget: settings.forget, RequestTimeout: config.RequestTimeout, Log: logDecision,
+		})
 		data.IsPlanCommand, data.IsTestCommand = process.Command == "plan", process.Command == "test"
-		data.OnRunner = settings.location.Default && isRunner(m.getenv)
+		data.OnRunner = where.Location.Default && isRunner(m.getenv)
 	}
 	data.Sender.Client = agentapi.New(config)
 	data.Waiter = wait.Waiter{Poller: data.Sender.Client, Schedule: schedule}
@@ -155,7 +154,7 @@ func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 func (m providerModel) isElsewhere(base *url.URL) bool {
 	text := m.getenv(envBaseURL)
 	fromEnv, err := parseBaseURL(text)
-	return text != "" && (err != nil || cli.CanonicalURL(fromEnv).String() != cli.CanonicalURL(base).String())
+	return text != "" && (err != nil || place.CanonicalURL(fromEnv).String() != place.CanonicalURL(base).String())
 }
 
 func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 )
 
 // EnvLog is the variable that sets the level of this provider's own log.
@@ -45,8 +46,8 @@ func logDecision(ctx context.Context, decision, name, jobID string) {
 }
 
 // logPlace writes where the journal is: two machines with two journals send a broken run's prompts twice.
-func logPlace(ctx context.Context, place journal.Place) {
-	tflog.Info(ctx, "journal: opened", map[string]any{"place": place.Location.String(), "scope": journal.Hash(place.Scope)})
+func logPlace(ctx context.Context, where place.Place) {
+	tflog.Info(ctx, "journal: opened", map[string]any{"place": where.Location.String(), "scope": journal.Hash(where.Scope)})
 }
 
 // logExchange writes an HTTP exchange to Terraform's log: sizes and outcome, never a prompt,

@@ -55,7 +55,7 @@ func TestSend_proves(t *testing.T) {
 			return nil, io.EOF
 		},
 	})
-	s := Sender{Client: client, Journal: journal.Open(new(cli.Process), journal.Options{Place: journal.Place{Location: location}})}
+	s := Sender{Client: client, Journal: journal.Open(new(cli.Process), journal.Options{Place: place.Place{Location: location}})}
 	for _, job := range []string{"", "J"} {
 		r := Request{Wanted: journal.Wanted{Project: "p", Name: "n" + job, Job: job, Prompt: "x"}, Body: agentapi.NewJob{Prompt: "x"}}
 		got := s.Begin(ctx, r).Send(ctx)

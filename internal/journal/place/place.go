@@ -1,17 +1,18 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package place finds where a journal is kept: beside the state, or where a URL says.
+// Package place decides where a journal is kept, and what distinguishes the states that keep theirs at one place. A
+// journal is beside its state if that is in a bucket, or where a URL says, or else in the working directory.
 package place
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
@@ -22,6 +23,59 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/s3"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
+
+// defaultFolder is in the working directory, and not in the data folder, which people delete and pipelines cache.
+const defaultFolder = ".agent-journal"
+
+// Place is where the records of one state are kept.
+type Place struct {
+	Location Location
+	Scope    string // distinguishes states and services, and each test from all of these
+}
+
+// Find returns where this run keeps the records of what it sends to a service. Without a named location, that is the usual one.
+// What makes a location unusable is no error before something is sent.
+func Find(named Location, service *url.URL, process *cli.Process) Place {
+	b, err := readBackend()
+	b = b.at(process.State)
+	id, isKnown := b.id()
+	isTest := process.Command == "test"
+	l := named
+	switch {
+	case err != nil:
+		l = Location{Unusable: fmt.Errorf("the backend of this state, and so its journal, cannot be found: %w", err)}
+	case named.URL == "":
+		l = usual(b)
+	case !isKnown && named.State == "" && !isTest:
+		l.Unusable = errNoStateName
+	}
+	scope := fmt.Sprintf("%s\n%s\n%s", CanonicalURL(service), workspace(), cmp.Or(l.State, id))
+	if isTest { // it must neither adopt the jobs of the state nor those of another test
+		scope += fmt.Sprintf("\ntest %s", process.Run)
+	}
+	return Place{Location: l, Scope: scope}
+}
+
+// errNoStateName keeps two states from adopting each other's jobs.
+var errNoStateName = fmt.Errorf("several states can use this place, and only those of the backends %s have names that all machines know: "+
+	"add ?state=NAME (or &state=NAME) to the URL of the journal, with a name that only this state has", strings.Join(Backends(), ", "))
+
+// usual is where a journal is kept if nobody has named a place: beside a state in a bucket, the same in all workspaces and met by
+// no listing of workspaces, or else in the working directory.
+func usual(b backend) Location {
+	kind, ok := find(func(k bucket.Kind) bool { return k.Backend == b.Type })
+	if !ok {
+		folder, err := filepath.Abs(defaultFolder)
+		return Location{Folder: folder, Default: true, Unusable: err}
+	}
+	s := settings.OfBackend(b.Settings)
+	cloud, prefix, err := kind.Beside(s)
+	if err = errors.Join(err, s.Unread()); err != nil { // it names settings, and never shows one
+		return Location{Unusable: fmt.Errorf(
+			"the journal is kept beside the state, but not all settings of the backend %s can be used: %w", b.Type, err)}
+	}
+	return Location{cloud: cloud, Prefix: prefix}
+}
 
 // Location is where a journal is kept: in a folder or in a bucket.
 type Location struct {
@@ -81,39 +135,6 @@ func Examples() (urls []string) {
 	return urls
 }
 
-// Beside returns the place beside a state that is in a bucket; ok is false if it is not in one. It is the same in all
-// workspaces, and no listing of workspaces meets it. Its errors name settings, and never show one.
-func Beside(b cli.Backend) (l Location, ok bool, err error) {
-	kind, ok := find(func(k bucket.Kind) bool { return k.Backend == b.Type })
-	if !ok {
-		return Location{}, false, nil
-	}
-	s := settings.OfBackend(b.Settings)
-	l.cloud, l.Prefix, err = kind.Beside(s)
-	if err = errors.Join(err, s.Unread()); err != nil {
-		return Location{}, true, err
-	}
-	return l, true, nil
-}
-
-// StateID identifies a state by the settings of its backend that say where it is, each with its default. Region, endpoint and credentials
-// are not among them: a laptop and a pipeline may reach one state through different ones. ok is false for backends beside whose states no
-// journal is kept: no machine knows what identifies theirs.
-func StateID(b cli.Backend) (id string, ok bool) {
-	kind, ok := find(func(k bucket.Kind) bool { return k.Backend == b.Type })
-	if !ok {
-		return b.ID(), false
-	}
-	located := map[string]string{}
-	for name, usual := range kind.Locating {
-		located[name] = usual
-		if text, isText := b.Settings[name].(string); isText {
-			located[name] = strings.Trim(text, "/")
-		}
-	}
-	return fmt.Sprintf("%s%q", b.Type, located), true
-}
-
 // Open returns the store for the texts of a scope, without accessing it yet.
 func (l Location) Open(scope string, process *cli.Process) store.Store {
 	switch {
@@ -123,81 +144,4 @@ func (l Location) Open(scope string, process *cli.Process) store.Store {
 		return bucket.New(l.cloud, l.Prefix, scope, process.Network)
 	}
 	return folder.New(l.Folder, l.Default, scope)
-}
-
-// errURL says what a URL can be.
-var errURL = func() error {
-	examples, parameters := []string{"an absolute path"}, []string{"the parameters state and endpoint (of s3, or on this machine)"}
-	for _, k := range kinds() {
-		examples = append(examples, k.Example)
-		if len(k.Accepts) > 0 {
-			parameters = append(parameters, fmt.Sprintf("for %s %s", k.Scheme, strings.Join(k.Accepts, ", ")))
-		}
-	}
-	return fmt.Errorf("the journal's URL must be %s, without user, port and fragment; it accepts %s, each once, and after a path only state",
-		strings.Join(examples, ", or "), strings.Join(parameters, "; "))
-}()
-
-// errInvisible refuses what would quietly be another place: it comes with a copy, or from a file.
-var errInvisible = errors.New("the journal's URL has a line break, a blank before or after a part of it, or another character that " +
-	"nobody sees: remove it")
-
-func isInvisible(text string) bool {
-	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '/' || r == '?' }) {
-		if part != strings.TrimSpace(part) {
-			return true
-		}
-	}
-	return strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
-}
-
-// ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or the URL of a kind, with endpoint=URL and
-// state=NAME. Its errors never repeat the text.
-func ParseURL(text string) (Location, error) {
-	if isInvisible(text) {
-		return Location{}, errInvisible
-	}
-	if filepath.IsAbs(text) {
-		folder, state, named := strings.Cut(text, "?state=")
-		if named && state == "" {
-			return Location{}, errURL
-		}
-		return Location{Folder: filepath.Clean(folder), State: state, URL: text}, nil
-	}
-	parsed, err := url.Parse(text)
-	if err != nil || parsed.Hostname() == "" || parsed.Host != parsed.Hostname() ||
-		parsed.User != nil || strings.Contains(text, "#") {
-		return Location{}, errURL
-	}
-	query, err := url.ParseQuery(parsed.RawQuery)
-	if err != nil {
-		return Location{}, errURL
-	}
-	if isInvisible(parsed.Path) {
-		return Location{}, errInvisible
-	}
-	kind, ok := find(func(k bucket.Kind) bool { return k.Scheme == parsed.Scheme })
-	if !ok {
-		return Location{}, errURL
-	}
-	parameters := map[string]any{}
-	for name, values := range query {
-		if len(values) != 1 || values[0] == "" || name != "endpoint" && name != "state" && !slices.Contains(kind.Accepts, name) {
-			return Location{}, errURL
-		}
-		if isInvisible(values[0]) {
-			return Location{}, errInvisible
-		}
-		parameters[name] = values[0]
-	}
-	s := settings.OfURL(parameters)
-	l := Location{State: s.Text("state"), URL: text}
-	l.cloud, l.Prefix, err = kind.Named(parsed.Host, strings.Trim(parsed.Path, "/"), s)
-	if err = errors.Join(err, s.Unread()); err != nil {
-		return Location{}, err
-	}
-	if l.Prefix = strings.Trim(l.Prefix, "/"); l.Prefix != "" {
-		l.Prefix += "/"
-	}
-	return l, nil
 }

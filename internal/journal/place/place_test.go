@@ -4,141 +4,91 @@
 package place
 
 import (
+	"cmp"
 	"errors"
-	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/azblob"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
-func TestParseURL(t *testing.T) {
-	dir := t.TempDir()
-	for _, test := range []struct {
-		text, want, state string
-		err               error
+// The first of each row is a place and a scope of its own. The others of the row are further ways to it.
+//
+// Red without: each part of Find and of the scope; errNoStateName, each part of its condition.
+func TestFind(t *testing.T) {
+	t.Chdir(t.TempDir())
+	folder := t.TempDir()
+	inFolder, err := filepath.Abs(".agent-journal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type run struct {
+		backend, workspace, flag, command, id string
+		named, service                        string
+	}
+	const s3, bucketOf = `"s3","config":{"bucket":"b","region":"r","key":`, `"gcs","config":{"bucket":`
+	seen := map[string]int{}
+	for row, test := range []struct {
+		want string // empty: unusable
+		says string // then in the error
+		runs []run
 	}{
-		{text: filepath.Join(dir, "a#b?c d") + string(filepath.Separator), want: filepath.Join(dir, "a#b?c d")},
-		{text: filepath.Join(dir, "a") + "?state=app", want: filepath.Join(dir, "a"), state: "app"},
-		{text: "S3://bucket//a/b//", want: "s3://bucket/a/b/"},
-		{text: "s3://bucket/a%20b?region=eu-central-1", want: "s3://bucket/a b/"},
-		{text: "s3://bucket?endpoint=https://s3.example.com:9000/", want: "s3://bucket/"},
-		{text: "s3://bucket?endpoint=http://[::1]:9000", want: "s3://bucket/"},
-		{text: "s3://bucket?endpoint=http://localhost&region=x", want: "s3://bucket/"},
-		{text: "s3://bucket?state=app%2Fprod", want: "s3://bucket/", state: "app/prod"},
-		{text: "s3://bucket?profile=p&acl=private&encrypt=true&kms_key_id=k&skip_s3_checksum=true&use_path_style=false", want: "s3://bucket/"},
-		{text: "gs://my_bucket//a/b//?state=app", want: "gs://my_bucket/a/b/", state: "app"},
-		{text: "GS://b?endpoint=http://[::1]:9000/", want: "gs://b/"},
-		{text: "gs://b?kms_encryption_key=projects/p/locations/l/keyRings/r/cryptoKeys/k", want: "gs://b/"},
-		{text: "azblob://devstate/ci-state", want: "azblob://devstate/ci-state/"},
-		{text: "azblob://devstate/ci-state//a/b/?state=app&endpoint=http://127.0.0.1:10000/devstate/",
-			want: "azblob://devstate/ci-state/a/b/", state: "app"},
-		{text: "s3://bucket?assume_role=canary", err: errURL},
-		{text: "gs://b?region=canary", err: errURL},
-		{text: "gs://b?encrypt=true", err: errURL},
-		{text: "gs://b?storage_custom_endpoint=https://canary", err: errURL},
-		{text: "gs://b?endpoint=http://g.example.com", err: settings.ErrEmulator},
-		{text: "gs://b?endpoint=https://canary.example.com", err: settings.ErrEmulator},
-		{text: "gs://b?endpoint=https://localhost.canary", err: settings.ErrEmulator},
-		{text: "gs://b?endpoint=http://localhost@canary", err: settings.ErrEmulator},
-		{text: "gs://b?endpoint=http://canary@localhost", err: settings.ErrEndpoint},
-		{text: filepath.Join(dir, "a") + "?state=", err: errURL},
-		{text: "", err: errURL},
-		{text: "https://bucket", err: errURL},
-		{text: "s3://%zz", err: errURL},
-		{text: "s3:///a", err: errURL},
-		{text: "s3://user:canary@bucket", err: errURL},
-		{text: "s3://bucket:", err: errURL},
-		{text: "s3://bucket/canary#", err: errURL},
-		{text: "s3://bucket?region=", err: errURL},
-		{text: "s3://bucket?region=a&region=b", err: errURL},
-		{text: "s3://bucket?region=%zz", err: errURL},
-		{text: "s3://bucket?endpoint=http://127.0.0.1.example.com", err: settings.ErrEndpoint},
-		{text: "s3://bucket?endpoint=ftp://localhost", err: settings.ErrEndpoint},
-		{text: "s3://bucket?endpoint=https://user:canary@s3.example.com", err: settings.ErrEndpoint},
-		{text: "s3://bucket?endpoint=https://s3.example.com%3Fa", err: settings.ErrEndpoint},
-		{text: "s3://bucket?endpoint=https://s3.example.com%23a", err: settings.ErrEndpoint},
-		{text: "s3://bucket?endpoint=https://", err: settings.ErrEndpoint},
-		{text: "s3://bucket?endpoint=%25zz", err: settings.ErrEndpoint},
-		{text: "azblob://devstate/ci-state?endpoint=https://canary.example.com", err: settings.ErrEmulator},
-		{text: "azblob://devstate/ci-state?endpoint=https://%25zz", err: settings.ErrEmulator},
-		{text: filepath.Join(dir, "a") + "\n", err: errInvisible},
-		{text: filepath.Join(dir, "a") + " ", err: errInvisible},
-		{text: filepath.Join(dir, "a", "\u200bcanary"), err: errInvisible},
-		{text: filepath.Join(dir, "a") + "?state=app ", err: errInvisible},
-		{text: filepath.Join(dir, "a") + " ?state=app", err: errInvisible},
-		{text: "s3://bucket/a\n", err: errInvisible},
-		{text: " s3://bucket/a", err: errInvisible},
-		{text: "s3://bucket/a%0Acanary", err: errInvisible},
-		{text: "s3://bucket/a%20", err: errInvisible},
-		{text: "s3://bucket/a /b", err: errInvisible},
-		{text: "s3://bucket/%E2%80%8B", err: errInvisible},
-		{text: "s3://bucket?state=+app", err: errInvisible},
-		{text: "s3://bucket?state=app%0D%0A", err: errInvisible},
-		{text: "s3://bucket?state=%C2%A0app", err: errInvisible},
-		{text: "s3://bucket?profile=canary%20", err: errInvisible},
-		{text: "azblob://devstate/ci-state?region=canary", err: errURL},
-		{text: "azblob://dev.canary/ci-state", err: azblob.ErrNames},
-		{text: "azblob://devstate", err: azblob.ErrNames},
+		{want: inFolder, runs: []run{{}, {service: "HTTP://LOCALHOST:80//"}, {workspace: "default"}, {flag: "terraform.tfstate"}, {id: "2"}}},
+		{want: inFolder, runs: []run{{service: "http://localhost/v1"}}},
+		{want: inFolder, runs: []run{{workspace: "w"}}},
+		{want: inFolder, runs: []run{{flag: "a"}, {backend: `"local","config":{"path":"a"}`}}},
+		{want: inFolder, runs: []run{{backend: `"http","config":{"address":"a","password":"1"}`}, {backend: `"http","config":{"address":"a","password":"2"}`}}},
+		{want: inFolder, runs: []run{{command: "test", id: "1"}}},
+		{want: inFolder, runs: []run{{command: "test", id: "2"}}},
+		{want: "s3://b/k.agent-journal/", runs: []run{{backend: s3 + `"k"}`}, {backend: s3 + `"k","profile":null}`}, {backend: s3 + `"k"}`, flag: "a"}}},
+		{want: "s3://b/k.agent-journal/", runs: []run{{backend: s3 + `"k"}`, command: "test", id: "1"}}},
+		{want: "s3://b/other.agent-journal/", runs: []run{{backend: s3 + `"other"}`}}},
+		{want: folder, runs: []run{{named: folder, backend: s3 + `"k","unknown":"a"}`}}},
+		{want: folder, runs: []run{{named: folder, backend: bucketOf + `"b"}`}}},
+		{want: folder, runs: []run{{named: folder, command: "test", id: "1"}}},
+		{want: folder, runs: []run{{named: folder + "?state=a"}, {named: folder + "?state=a", backend: bucketOf + `"b"}`}, {named: folder + "?state=a", flag: "a"}}},
+		{says: "unknown", runs: []run{{backend: s3 + `"k","unknown":"canary"}`}}},
+		{says: "init again", runs: []run{{backend: `"canary`}, {backend: `"canary`, named: folder + "?state=a"}}},
+		{says: "add ?state=NAME", runs: []run{{named: folder}, {named: folder, backend: `"http","config":{"address":"a"}`}, {named: folder, flag: "a"}}},
 	} {
-		t.Run(test.text, func(t *testing.T) {
-			got, err := ParseURL(test.text)
-			if !errors.Is(err, test.err) || err != nil && strings.Contains(err.Error(), "canary") {
-				t.Errorf("got %v, want %v", err, test.err)
+		for _, run := range test.runs {
+			initialized(t, `{"backend":{"type":`+cmp.Or(run.backend, `"","config":{}`)+`}}`, run.workspace)
+			service, err := url.Parse(cmp.Or(run.service, "http://localhost"))
+			if err != nil {
+				t.Fatal(err)
 			}
-			if got.String() != test.want || got.State != test.state {
-				t.Errorf("got %s of %q, want %s of %q", got, got.State, test.want, test.state)
+			var named Location
+			if run.named != "" {
+				if named, err = ParseURL(run.named); err != nil {
+					t.Fatal(err)
+				}
 			}
-		})
+			got := Find(named, service, &cli.Process{Command: run.command, State: run.flag, Run: cli.Run(run.id)})
+			if test.want == "" {
+				if err := got.Location.Unusable; err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "canary") {
+					t.Errorf("%+v: %v", run, err)
+				}
+				continue
+			}
+			if got.Location.String() != test.want || got.Location.Unusable != nil || got.Location.Default != (test.want == inFolder) {
+				t.Errorf("%+v: %+v", run, got.Location)
+			}
+			at := got.Location.String() + got.Scope
+			if other, isSeen := seen[at]; isSeen && other != row {
+				t.Errorf("%+v shares its records with row %d: %q", run, other, at)
+			}
+			if seen[at] = row; len(seen) > row+1 {
+				t.Fatalf("%+v is no way to its row's place: %q", run, at)
+			}
+		}
 	}
-	for _, example := range Examples() {
-		where, query, _ := strings.Cut(example, "?")
-		got, err := ParseURL(where + "?state=app&endpoint=https://127.0.0.1&" + query)
-		if err != nil || got.String() != where+"/" || got.State != "app" {
-			t.Errorf("%s: got %s of %q, %v", example, got, got.State, err)
-		}
-		for _, secret := range []string{"access_key", "access_token", "account_key", "client_secret", "credentials", "password", "sas_token", "secret_key", "token"} {
-			if _, err := ParseURL(where + "?" + secret + "=canary&" + query); !errors.Is(err, errURL) {
-				t.Errorf("%s, with %s: %v", example, secret, err)
-			}
-		}
-		if _, err := ParseURL(where + "?endpoint=http://store.example.com"); !errors.Is(err, settings.ErrEndpoint) && !errors.Is(err, settings.ErrEmulator) {
-			t.Errorf("%s, unencrypted: %v", example, err)
-		}
-	}
-}
-
-// Whatever a person writes is refused, or leads to one place, which its name shows.
-func FuzzParseURL(f *testing.F) {
-	for _, example := range append(Examples(), "/a/b?state=c", "s3://b/p?endpoint=https://s3.example.com&state=a%2Fb", "gs://b?endpoint=http://[::1]:1") {
-		f.Add(example)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		l, err := ParseURL(text)
-		if err != nil {
-			if l.String() != "" {
-				t.Errorf("%q: %v, and %s", text, err, l)
-			}
-			return
-		}
-		for _, part := range []string{l.String(), l.State} {
-			if part != strings.TrimSpace(part) || strings.ContainsFunc(part, func(r rune) bool { return !unicode.IsPrint(r) }) {
-				t.Errorf("%q leads to %q of %q", text, l, l.State)
-			}
-		}
-		if l.IsBucket() && l.Prefix != "" && (l.Prefix[0] == '/' || !strings.HasSuffix(l.Prefix, "/")) {
-			t.Errorf("%q: prefix %q", text, l.Prefix)
-		}
-	})
 }
 
 // A place that cannot be used is an error of each operation, and of nothing before.
@@ -181,56 +131,6 @@ func TestCheckKey(t *testing.T) {
 	}
 }
 
-// A setting that says where a state is identifies it, and its default is what null is. Of two places beside states, the states differ.
-func TestStateID(t *testing.T) {
-	for _, kind := range kinds() {
-		settings := map[string]any{}
-		for name := range kind.Locating {
-			settings[name] = "aaa"
-		}
-		with := func(name string, value any) cli.Backend {
-			b := cli.Backend{Type: kind.Backend, Settings: maps.Clone(settings)}
-			b.Settings[name] = value
-			return b
-		}
-		where := func(b cli.Backend) string {
-			l, _, err := Beside(b)
-			if err != nil { // nothing is kept there
-				return ""
-			}
-			return l.String()
-		}
-		id := func(b cli.Backend) string { id, _ := StateID(b); return id }
-		for name, usual := range kind.Locating {
-			if id(with(name, "bbb")) == id(with("", nil)) {
-				t.Errorf("%s: another %s is another state", kind.Backend, name)
-			}
-			null, same := with(name, nil), with(name, usual)
-			if id(same) != id(null) || where(same) != where(null) {
-				t.Errorf("%s: with %s = null and %q, the states are %s and %s, at %s and %s",
-					kind.Backend, name, usual, id(null), id(same), where(null), where(same))
-			}
-		}
-	}
-	for _, test := range []struct {
-		kind     string
-		one, two map[string]any
-		isKnown  bool
-	}{
-		{"s3", map[string]any{"bucket": "b", "key": "k", "region": "eu-central-1", "profile": "laptop", "workspace_key_prefix": nil},
-			map[string]any{"bucket": "b", "key": "k", "access_key": "AKIA", "endpoints": map[string]any{"s3": "https://vpce"}}, true},
-		{"gcs", map[string]any{"bucket": "b", "prefix": "p/", "credentials": "laptop.json"},
-			map[string]any{"bucket": "b", "prefix": "p", "impersonate_service_account": "ci@example.com"}, true},
-		{"http", map[string]any{"address": "https://a", "password": "1"}, map[string]any{"address": "https://a", "password": "2", "username": nil}, false},
-		{"", nil, nil, false},
-	} {
-		one, isKnown := StateID(cli.Backend{Type: test.kind, Settings: test.one})
-		if two, _ := StateID(cli.Backend{Type: test.kind, Settings: test.two}); one != two || isKnown != test.isKnown {
-			t.Errorf("two ways to one state are two states: %s, %s, known: %t", one, two, isKnown)
-		}
-	}
-}
-
 // The guide has a section for each kind of store. What it calls not supported is refused by name, as a setting or as a variable.
 func TestKinds_areInTheGuide(t *testing.T) {
 	guide, err := os.ReadFile("../../../templates/guides/journal.md.tmpl")
@@ -261,7 +161,7 @@ func TestKinds_areInTheGuide(t *testing.T) {
 				} else {
 					settings[name] = "canary"
 				}
-				_, _, err := Beside(cli.Backend{Type: kind.Backend, Settings: settings})
+				err := usual(backend{Type: kind.Backend, Settings: settings}).Unusable
 				if err == nil || !strings.Contains(err.Error(), found[1]) || strings.Contains(err.Error(), "canary") {
 					t.Error(err)
 				}

@@ -1,0 +1,166 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package place
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// initialized makes a data folder that has what init writes, and a selected workspace.
+func initialized(t *testing.T, state, workspace string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("TF_DATA_DIR", dir)
+	for file, text := range map[string]string{"terraform.tfstate": state, "environment": workspace} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A run with other credentials, or that reaches the state in another way, is one of the same state.
+func TestBackend_id(t *testing.T) {
+	of := func(kind, settings string) string {
+		t.Helper()
+		initialized(t, `{"version":3,"backend":{"type":"`+kind+`","config":{`+settings+`},"hash":1}}`, "")
+		b, err := readBackend()
+		id, isKnown := b.id()
+		if err != nil || isKnown != (kind == "s3" || kind == "gcs" || kind == "azurerm") {
+			t.Errorf("%s: %v, known: %t", kind, err, isKnown)
+		}
+		return id
+	}
+	for _, test := range []struct{ kind, one, two, other string }{ // settings
+		{"s3", `"bucket":"b","key":"k","region":"eu-central-1","profile":"laptop","workspace_key_prefix":null`,
+			`"bucket":"b","key":"k","access_key":"AKIA","endpoints":{"s3":"https://vpce"}`, `"bucket":"b","key":"other"`},
+		{"gcs", `"bucket":"b","prefix":"p/","credentials":"laptop.json"`, `"bucket":"b","prefix":"p","impersonate_service_account":"ci@example.com"`,
+			`"bucket":"b"`},
+		{"http", `"address":"https://host/state","username":null,"password":"1"`, `"address":"https://host/state","username":"ci","password":"2"`,
+			`"address":"https://host/other"`},
+		{"consul", `"path":"p","datacenter":null,"access_token":"1"`, `"path":"p","datacenter":"","access_token":"2"`, `"path":"p","datacenter":"other"`},
+		{"cos", `"bucket":"b","key":"k","secret_id":"1","secret_key":"1","security_token":"1"`, `"bucket":"b","key":"k","secret_id":"2"`,
+			`"bucket":"b","key":"other"`},
+		{"kubernetes", `"secret_suffix":"s","token":"1"`, `"secret_suffix":"s","token":"2"`, `"secret_suffix":"other"`},
+		{"remote", `"organization":"o","token":"1","workspaces":[{"name":"w"}]`, `"organization":"o","workspaces":[{"name":"w"}]`,
+			`"organization":"o","workspaces":[{"name":"other"}]`},
+		{"local", `"path":null,"workspace_dir":null`, `"path":"","workspace_dir":null`, `"path":"other.tfstate"`},
+	} {
+		one := of(test.kind, test.one)
+		if two := of(test.kind, test.two); one != two {
+			t.Errorf("%s: two ways to one state are two states:\n%s\n%s", test.kind, one, two)
+		}
+		if one == of(test.kind, test.other) {
+			t.Errorf("%s: two states are one: %s", test.kind, one)
+		}
+	}
+	without := of("http", `"address":null`)
+	t.Setenv("TF_HTTP_ADDRESS", "https://host/state")
+	if of("http", `"address":null`) == without {
+		t.Errorf("an address from the environment is no other state: %s", without)
+	}
+}
+
+// Each setting that says where a state in a bucket is identifies it, and null is its default.
+func TestBackend_located(t *testing.T) {
+	for _, kind := range kinds() {
+		settings := map[string]any{}
+		for name := range kind.Locating {
+			settings[name] = "aaa"
+		}
+		with := func(name string, value any) (id, at string) {
+			b := backend{Type: kind.Backend, Settings: maps.Clone(settings)}
+			b.Settings[name] = value
+			id, _ = b.id()
+			return id, usual(b).String()
+		}
+		same, _ := with("", nil)
+		for name, usually := range kind.Locating {
+			if other, _ := with(name, "bbb"); other == same {
+				t.Errorf("%s: another %s is no other state", kind.Backend, name)
+			}
+			null, atNull := with(name, nil)
+			if byDefault, at := with(name, usually); byDefault != null || at != atNull {
+				t.Errorf("%s: with %s = null and %q, the states are %s and %s, at %s and %s", kind.Backend, name, usually, null, byDefault, atNull, at)
+			}
+		}
+	}
+}
+
+// What cannot be read is an error, which shows no setting. A local state has no settings.
+func TestReadBackend(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"backend":null,"state_store":null}`:                           "",
+		`{"state_store":{"type":"a_b"}}`:                                `{"type":"a_b"}`,
+		`{"backend":{"type":"http","config":{"address":"canary"`:        "run init again",
+		`{"backend":{"type":"http","config":{"address":"canary","a":[}`: "run init again",
+	} {
+		initialized(t, text, "")
+		b, err := readBackend()
+		got, _ := b.id()
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) || want == "" && got != "" || strings.Contains(got, "canary") {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	t.Setenv("TF_DATA_DIR", t.TempDir())
+	if err := os.Mkdir(filepath.Join(dataFolder(), "terraform.tfstate"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readBackend(); err == nil {
+		t.Errorf("a file that cannot be read is no backend: %v", got)
+	}
+}
+
+// A file that a flag names is another state, unless it is the one that the settings name.
+func TestBackend_at(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := func(path any) backend {
+		return backend{Type: "local", Settings: map[string]any{"path": path, "workspace_dir": nil}}
+	}
+	bucket := backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k"}}
+	for _, test := range []struct {
+		backend backend
+		file    string
+		as      backend
+	}{
+		{backend{}, "", backend{}},
+		{backend{}, "terraform.tfstate", backend{}},
+		{backend{}, filepath.Join(here, "terraform.tfstate"), backend{}},
+		{backend{}, "a.tfstate", local("a.tfstate")},
+		{backend{}, "./b/../a.tfstate", local("a.tfstate")},
+		{backend{}, filepath.Join(here, "a.tfstate"), local("a.tfstate")},
+		{local(nil), "terraform.tfstate", local(nil)},
+		{local("a.tfstate"), "", local("a.tfstate")},
+		{local("a.tfstate"), "b.tfstate", local("b.tfstate")},
+		{local("a.tfstate"), "terraform.tfstate", local("terraform.tfstate")},
+		{bucket, "a.tfstate", bucket},
+	} {
+		got, _ := test.backend.at(test.file).id()
+		if want, _ := test.as.id(); got != want {
+			t.Errorf("%+v at %q: %s, want %s", test.backend, test.file, got, want)
+		}
+	}
+}
+
+func TestWorkspace(t *testing.T) {
+	for _, test := range []struct{ selected, variable, want string }{
+		{"", "", "default"}, {"a", "", "a"}, {"a", "b", "b"}, {" a\r\n", "", "a"}, {"\n", "", "default"},
+	} {
+		initialized(t, "", test.selected)
+		t.Setenv("TF_WORKSPACE", test.variable)
+		if got := workspace(); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package place
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/azblob"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
+)
+
+func TestParseURL(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct {
+		text, want, state string
+		err               error
+	}{
+		{text: filepath.Join(dir, "a#b?c d") + string(filepath.Separator), want: filepath.Join(dir, "a#b?c d")},
+		{text: filepath.Join(dir, "a") + "?state=app", want: filepath.Join(dir, "a"), state: "app"},
+		{text: "S3://bucket//a/b//", want: "s3://bucket/a/b/"},
+		{text: "s3://bucket/a%20b?region=eu-central-1", want: "s3://bucket/a b/"},
+		{text: "s3://bucket?endpoint=https://s3.example.com:9000/", want: "s3://bucket/"},
+		{text: "s3://bucket?endpoint=http://[::1]:9000", want: "s3://bucket/"},
+		{text: "s3://bucket?endpoint=http://localhost&region=x", want: "s3://bucket/"},
+		{text: "s3://bucket?state=app%2Fprod", want: "s3://bucket/", state: "app/prod"},
+		{text: "s3://bucket?profile=p&acl=private&encrypt=true&kms_key_id=k&skip_s3_checksum=true&use_path_style=false", want: "s3://bucket/"},
+		{text: "gs://my_bucket//a/b//?state=app", want: "gs://my_bucket/a/b/", state: "app"},
+		{text: "GS://b?endpoint=http://[::1]:9000/", want: "gs://b/"},
+		{text: "gs://b?kms_encryption_key=projects/p/locations/l/keyRings/r/cryptoKeys/k", want: "gs://b/"},
+		{text: "azblob://devstate/ci-state", want: "azblob://devstate/ci-state/"},
+		{text: "azblob://devstate/ci-state//a/b/?state=app&endpoint=http://127.0.0.1:10000/devstate/",
+			want: "azblob://devstate/ci-state/a/b/", state: "app"},
+		{text: "s3://bucket?assume_role=canary", err: errURL},
+		{text: "gs://b?region=canary", err: errURL},
+		{text: "gs://b?encrypt=true", err: errURL},
+		{text: "gs://b?storage_custom_endpoint=https://canary", err: errURL},
+		{text: "gs://b?endpoint=http://g.example.com", err: settings.ErrEmulator},
+		{text: "gs://b?endpoint=https://canary.example.com", err: settings.ErrEmulator},
+		{text: "gs://b?endpoint=https://localhost.canary", err: settings.ErrEmulator},
+		{text: "gs://b?endpoint=http://localhost@canary", err: settings.ErrEmulator},
+		{text: "gs://b?endpoint=http://canary@localhost", err: settings.ErrEndpoint},
+		{text: filepath.Join(dir, "a") + "?state=", err: errURL},
+		{text: "", err: errURL},
+		{text: "https://bucket", err: errURL},
+		{text: "s3://%zz", err: errURL},
+		{text: "s3:///a", err: errURL},
+		{text: "s3://user:canary@bucket", err: errURL},
+		{text: "s3://bucket:", err: errURL},
+		{text: "s3://bucket/canary#", err: errURL},
+		{text: "s3://bucket?region=", err: errURL},
+		{text: "s3://bucket?region=a&region=b", err: errURL},
+		{text: "s3://bucket?region=%zz", err: errURL},
+		{text: "s3://bucket?endpoint=http://127.0.0.1.example.com", err: settings.ErrEndpoint},
+		{text: "s3://bucket?endpoint=ftp://localhost", err: settings.ErrEndpoint},
+		{text: "s3://bucket?endpoint=https://user:canary@s3.example.com", err: settings.ErrEndpoint},
+		{text: "s3://bucket?endpoint=https://s3.example.com%3Fa", err: settings.ErrEndpoint},
+		{text: "s3://bucket?endpoint=https://s3.example.com%23a", err: settings.ErrEndpoint},
+		{text: "s3://bucket?endpoint=https://", err: settings.ErrEndpoint},
+		{text: "s3://bucket?endpoint=%25zz", err: settings.ErrEndpoint},
+		{text: "azblob://devstate/ci-state?endpoint=https://canary.example.com", err: settings.ErrEmulator},
+		{text: "azblob://devstate/ci-state?endpoint=https://%25zz", err: settings.ErrEmulator},
+		{text: filepath.Join(dir, "a") + "\n", err: errInvisible},
+		{text: filepath.Join(dir, "a") + " ", err: errInvisible},
+		{text: filepath.Join(dir, "a", "\u200bcanary"), err: errInvisible},
+		{text: filepath.Join(dir, "a") + "?state=app ", err: errInvisible},
+		{text: filepath.Join(dir, "a") + " ?state=app", err: errInvisible},
+		{text: "s3://bucket/a\n", err: errInvisible},
+		{text: " s3://bucket/a", err: errInvisible},
+		{text: "s3://bucket/a%0Acanary", err: errInvisible},
+		{text: "s3://bucket/a%20", err: errInvisible},
+		{text: "s3://bucket/a /b", err: errInvisible},
+		{text: "s3://bucket/%E2%80%8B", err: errInvisible},
+		{text: "s3://bucket?state=+app", err: errInvisible},
+		{text: "s3://bucket?state=app%0D%0A", err: errInvisible},
+		{text: "s3://bucket?state=%C2%A0app", err: errInvisible},
+		{text: "s3://bucket?profile=canary%20", err: errInvisible},
+		{text: "azblob://devstate/ci-state?region=canary", err: errURL},
+		{text: "azblob://dev.canary/ci-state", err: azblob.ErrNames},
+		{text: "azblob://devstate", err: azblob.ErrNames},
+	} {
+		t.Run(test.text, func(t *testing.T) {
+			got, err := ParseURL(test.text)
+			if !errors.Is(err, test.err) || err != nil && strings.Contains(err.Error(), "canary") {
+				t.Errorf("got %v, want %v", err, test.err)
+			}
+			if got.String() != test.want || got.State != test.state {
+				t.Errorf("got %s of %q, want %s of %q", got, got.State, test.want, test.state)
+			}
+		})
+	}
+	for _, example := range Examples() {
+		where, query, _ := strings.Cut(example, "?")
+		got, err := ParseURL(where + "?state=app&endpoint=https://127.0.0.1&" + query)
+		if err != nil || got.String() != where+"/" || got.State != "app" {
+			t.Errorf("%s: got %s of %q, %v", example, got, got.State, err)
+		}
+		for _, secret := range []string{"access_key", "access_token", "account_key", "client_secret", "credentials", "password", "sas_token", "secret_key", "token"} {
+			if _, err := ParseURL(where + "?" + secret + "=canary&" + query); !errors.Is(err, errURL) {
+				t.Errorf("%s, with %s: %v", example, secret, err)
+			}
+		}
+		if _, err := ParseURL(where + "?endpoint=http://store.example.com"); !errors.Is(err, settings.ErrEndpoint) && !errors.Is(err, settings.ErrEmulator) {
+			t.Errorf("%s, unencrypted: %v", example, err)
+		}
+	}
+}
+
+// Whatever a person writes is refused, or leads to one place, which its name shows.
+func FuzzParseURL(f *testing.F) {
+	for _, example := range append(Examples(), "/a/b?state=c", "s3://b/p?endpoint=https://s3.example.com&state=a%2Fb", "gs://b?endpoint=http://[::1]:1") {
+		f.Add(example)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := ParseURL(text)
+		if err != nil {
+			if l.String() != "" {
+				t.Errorf("%q: %v, and %s", text, err, l)
+			}
+			return
+		}
+		for _, part := range []string{l.String(), l.State} {
+			if part != strings.TrimSpace(part) || strings.ContainsFunc(part, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("%q leads to %q of %q", text, l, l.State)
+			}
+		}
+		if l.IsBucket() && l.Prefix != "" && (l.Prefix[0] == '/' || !strings.HasSuffix(l.Prefix, "/")) {
+			t.Errorf("%q: prefix %q", text, l.Prefix)
+		}
+	})
+}
