@@ -159,7 +159,7 @@ func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 	})
 }
 
-// Without a Retry-After that helps, the pauses grow threefold, up to an hour: the documented limit is hourly. After one that was enough, the next starts near its length.
+// Without a Retry-After that helps, the pauses grow threefold, up to an hour: the documented limit is hourly. After one that was enough, the next starts near its length. (C09)
 func TestLimiter_growingPause(t *testing.T) {
 	t.Parallel()
 	enough := []answer{limited(""), limited(""), limited(""), accepted, limited(""), accepted}

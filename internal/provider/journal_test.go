@@ -217,7 +217,7 @@ func TestJournalOfUnknownState(t *testing.T) {
 	}
 }
 
-// A test neither adopts a job of the state, nor one of another test, wherever their journal is.
+// A test neither adopts a job of the state, nor one of another test, wherever their journal is. (N26)
 //
 // Red without: the run in the scope.
 func TestJournalOfTest(t *testing.T) {

@@ -20,7 +20,6 @@ const (
 	outcomeUnknown   = "ERROR: Outcome of agent job create unknown"
 	requestPlanned   = "WARNING: Outcome of another run's request unknown" // which is not over
 	anotherPrompt    = "ERROR: Name has an agent job with another prompt"
-	journalUnusable  = "WARNING: Journal not usable"
 	journalUnwritten = "WARNING: Journal not written"
 )
 
