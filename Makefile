@@ -4,7 +4,7 @@
 # Needs Go and make only; every other tool comes as a Go module.
 # TF_CLI=<path or name> chooses the Terraform-compatible CLI.
 
-.PHONY: help build install demo simulator test test-stores test-matrix chaos bench fuzz contract compare lint docs picture fmt clis release-check clean
+.PHONY: help build install demo simulator test test-stores test-matrix chaos bench fuzz contract lint docs picture fmt clis release-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -44,9 +44,6 @@ bench: ## measure the provider with a real CLI beside the CLI's own floor (about
 
 contract: ## check a live service against what the provider assumes: starts two jobs and sends each a message, and asks first
 	@go run ./internal/tools/contract
-
-compare: ## play the same faults with this provider, curl and a generic provider, and count the jobs (a few minutes)
-	@go run ./internal/tools/compare
 
 fuzz: ## fuzz every target, each for FUZZTIME=60s
 	internal/tools/fuzz.sh
