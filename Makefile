@@ -9,8 +9,8 @@
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' Makefile | expand -t 16
 
-# As the provider that they build, or Go's library would be compiled twice. Not in the commands: Windows may have no shell.
-install demo: export CGO_ENABLED = 0
+# As the provider for a CLI, or all that it is made of would be compiled twice. Not in the commands: Windows may have no shell.
+export CGO_ENABLED = 0
 
 build: ## build the provider into bin/
 	go build -o bin/ .
@@ -24,7 +24,7 @@ demo: ## show the provider at work: simulator, CLI and example, end to end
 simulator: ## run the simulated service in the foreground
 	go run ./internal/simulator/cmd/simulator
 
-test: ## run every test, acceptance tests included, and explore how runs can be cut short
+test: ## run every test, acceptance tests included, and explore how runs can be cut short; RACE=1 as CI does, EXPLORE=more too
 	internal/tools/test.sh
 
 test-stores: ## run the tests that need a store's server: MinIO and versitygw, built from source the first time, and Azurite, if npm is there

@@ -105,5 +105,12 @@ func messageRows() []Row {
 			m.WantState(status)
 		}
 	})
+	// Red without: the mark gone when a wait that is cut short has seen active.
+	row("M01_ended_soon_after_a_wait_was_cut_short", turns(simulator.Script{Duration: 5 * time.Second}), func(m *Matrix) {
+		m.wantDiags(m.Run(update(attrs{"timeouts": attrs{"update": "4s"}})), cutShort)
+		time.Sleep(2 * time.Second)
+		m.OK(m.refresh())
+		m.WantState("completed")
+	})
 	return rows
 }
