@@ -305,6 +305,8 @@ func (s scenario) isPlayed(in place) bool {
 // TestX17_explore plays every cut of one run, and pairs of cuts of two runs in a row. In make
 // test it plays a fourth of the single cuts, most scenarios only in a bucket, and rare ones not; in .ci/run all
 // stores, and some pairs in a bucket; in make chaos a sample of the pairs of all scenarios there, and some in folders.
+// A state from before comes back (X09)
+// and the disk is wiped, with the journal in a bucket (X10).
 func TestX17_explore(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
