@@ -125,6 +125,7 @@ func TestTexts_claimNoMoreThanIsKnown(t *testing.T) {
 		"a prompt with a time":                      {NotAccepted(out(send.OtherPrompt, record), create, Resource), "had a time in it, import the job", "Apply starts"},
 		"an older state, or a kill":                 {NotAccepted(out(send.OtherJob, other), message, Resource), "may be an older one, or a run that replaced the job may have been killed", ""},
 		"the same, planned":                         {WillStop(journal.OtherJob, message, other), "To keep job job_1, give the other one up", ""},
+		"X16 a stop while another run was sending":  {NotAccepted(out(send.JournalUnusable, record), create, Resource), "only the journal can show", "no job was started"},
 		"a plan that is too old":                    {NotAccepted(out(send.NotAdopted, record), create, Resource), "Nothing was sent", "Apply again"},
 		"an imported job gets the name":             {NameFromOther(job, other), "Apply gives the name to the imported job and sends nothing", "fails"},
 		"a job with other triggers":                 {BesideAnother(create, record), "restore its arguments and apply: that adopts it", "unknown"},

@@ -43,20 +43,6 @@ func journalRows() []Row {
 		m.wantTook(start, 0, time.Second)
 		m.wantEnd("completed", 1, 1)
 	}})
-	// Red without: JournalUnusable in NotAccepted (the text said that nothing was started, and that applying again starts it).
-	row("X16_a_stop_while_the_next_run_waits", func(m *Matrix) {
-		m.nextRun()
-		release := m.inFlight(noWait())
-		time.AfterFunc(3*time.Second, m.cli.Stop)
-		m.wantDiags(m.Run(noWait()), requestPlanned, createFailed)
-		m.wantWords("The prompt was not sent to project proj_1.", "only the journal can show", "The run was interrupted.",
-			"Apply again: that adopts what an earlier run has started, or else sends the prompt.")
-		m.WantState("")
-		release()
-		m.nextRun()
-		m.adopts(noWait(), m.Sim.Jobs()[0].ID)
-		m.WantPosts(1, 0)
-	})
 	return rows
 }
 
