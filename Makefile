@@ -4,13 +4,13 @@
 # Needs Go and make only; every other tool comes as a Go module.
 # TF_CLI=<path or name> chooses the Terraform-compatible CLI.
 
-.PHONY: help build install demo simulator test test-stores test-matrix chaos bench fuzz contract compare lint docs picture fmt clis release-check clean
+.PHONY: help build install demo simulator test test-stores test-matrix chaos bench fuzz contract lint docs picture fmt clis release-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' Makefile | expand -t 16
 
-# As the provider that they build, or Go's library would be compiled twice. Not in the commands: Windows may have no shell.
-install demo: export CGO_ENABLED = 0
+# As the provider for a CLI, or all that it is made of would be compiled twice. Not in the commands: Windows may have no shell.
+export CGO_ENABLED = 0
 
 build: ## build the provider into bin/
 	go build -o bin/ .
@@ -24,7 +24,7 @@ demo: ## show the provider at work: simulator, CLI and example, end to end
 simulator: ## run the simulated service in the foreground
 	go run ./internal/simulator/cmd/simulator
 
-test: ## run every test, acceptance tests included, and explore how runs can be cut short
+test: ## run every test, acceptance tests included, and explore how runs can be cut short; RACE=1 as CI does, EXPLORE=more too
 	internal/tools/test.sh
 
 test-stores: ## run the tests that need a store's server: MinIO and versitygw, built from source the first time, and Azurite, if npm is there
@@ -44,9 +44,6 @@ bench: ## measure the provider with a real CLI beside the CLI's own floor (about
 
 contract: ## check a live service against what the provider assumes: starts two jobs and sends each a message, and asks first
 	@go run ./internal/tools/contract
-
-compare: ## play the same faults with this provider, curl and a generic provider, and count the jobs (a few minutes)
-	@go run ./internal/tools/compare
 
 fuzz: ## fuzz every target, each for FUZZTIME=60s
 	internal/tools/fuzz.sh

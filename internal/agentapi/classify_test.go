@@ -96,7 +96,7 @@ func wantClass(t *testing.T, job *Job, err, class error, status int, is error) {
 	}
 }
 
-// The class of a POST's failure follows from the status alone, and so does what the refusal of a message speaks of.
+// The class of a POST's failure follows from the status alone, and so does what the refusal of a message speaks of. (C04)
 func TestClassify_everyStatus(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "https://service.invalid")
@@ -139,7 +139,7 @@ func TestClassify_everyStatus(t *testing.T) {
 	}
 }
 
-// C08: the service's error message, in all its forms.
+// The service's error message, in all its forms. (C08)
 func TestNewError_detail(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "https://service.invalid")

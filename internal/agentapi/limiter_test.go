@@ -18,7 +18,7 @@ import (
 
 // Neither the rush before a 429 nor the one after its pause is wider than the slots, and
 // what waits for a slot when the pause begins waits for its end. Many 429s of one moment
-// begin one pause, the longest of those that they name.
+// begin one pause, the longest of those that they name. (X20)
 func TestLimiter_first429(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestLimiter_first429(t *testing.T) {
 		for range 2*maxConcurrent + 2 {
 			call("p") // the first are answered 429 at second 1, and so all are held until second 61
 		}
-		wantRecorded(maxConcurrent) // C18: what waits for its turn is recorded nowhere
+		wantRecorded(maxConcurrent) // what waits for its turn is recorded nowhere
 		time.Sleep(55 * time.Second)
 		wantRecorded(0)
 		call("other")
@@ -159,7 +159,7 @@ func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 	})
 }
 
-// Without a Retry-After that helps, the pauses grow threefold, up to an hour: the documented limit is hourly. After one that was enough, the next starts near its length.
+// Without a Retry-After that helps, the pauses grow threefold, up to an hour: the documented limit is hourly. After one that was enough, the next starts near its length. (C09)
 func TestLimiter_growingPause(t *testing.T) {
 	t.Parallel()
 	enough := []answer{limited(""), limited(""), limited(""), accepted, limited(""), accepted}

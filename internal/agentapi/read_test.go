@@ -66,7 +66,7 @@ func TestRead(t *testing.T) {
 		"never a connection":      {read, []answer{{}}, errConnRefused, 0, 60 * s, 60 * s},
 		"one 401":                 {read, []answer{status(401), whole}, nil, 2, 0, s},
 		"one web page":            {read, []answer{html, whole}, nil, 2, 0, s},
-		"another job":             {read, []answer{{status: 200, body: `{"id":"job_2"}`}, whole}, nil, 2, 0, s},
+		"P11 another job":         {read, []answer{{status: 200, body: `{"id":"job_2"}`}, whole}, nil, 2, 0, s},
 		"refused three ways":      {read, []answer{status(302), status(409), status(404), whole}, nil, 4, 0, 4 * s},
 		"401 always":              {read, []answer{status(401)}, ErrKeyRejected, fewestRefusals, 0, 2 * s},
 		"403 always":              {read, []answer{status(403)}, ErrKeyRejected, fewestRefusals, 0, 2 * s},

@@ -238,7 +238,7 @@ func counted(want string) func(*life) {
 	}
 }
 
-// What becomes of a message to the job of the state because of the record of the name.
+// What becomes of a message to the job of the state because of the record of the name. (M04)
 func TestMessage_record(t *testing.T) {
 	of := func(prompt string) []object { return []object{named("docs", prompt)} }
 	first := step{objects: of("A"), creates: 1}
@@ -279,7 +279,7 @@ func TestMessage_record(t *testing.T) {
 	})
 }
 
-// A journal that cannot be used fails no command that sends nothing, and is an error of one that sends. What a replacement cannot free
+// (X05) A journal that cannot be used fails no command that sends nothing, and is an error of one that sends. What a replacement cannot free
 // stays in the state.
 func TestUnusableJournal_S08(t *testing.T) {
 	here := func(l *life) { l.config["journal"] = attrs{"url": l.folder + stateName} }

@@ -73,7 +73,7 @@ func TestCall_accesses(t *testing.T) {
 	}
 }
 
-// A process proves once that the store honours conditions, before it relies on them. Until that succeeds, nothing is sent.
+// A process proves once that the store honours conditions, before it relies on them. Until that succeeds, nothing is sent. (S03)
 func TestCall_prove(t *testing.T) {
 	w := newWorld()
 	j, c := w.open("1")
@@ -283,7 +283,7 @@ func TestLook_endless(t *testing.T) {
 }
 
 // However a write fails, nothing is sent after it, and what was there is put back, so that the next run need not wait; a request or
-// response that is lost once, or that a library repeats, does not matter to an outcome.
+// response that is lost once, or that a library repeats, does not matter to an outcome. (S04)
 func TestCall_faults(t *testing.T) {
 	for name, row := range map[string]struct {
 		isLocal bool
@@ -334,7 +334,7 @@ func TestCall_lostTwice(t *testing.T) {
 	})
 }
 
-// What was there is put back: a request without an effect must not cost the name its job.
+// What was there is put back: a request without an effect must not cost the name its job. (S05)
 func TestWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

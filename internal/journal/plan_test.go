@@ -38,7 +38,7 @@ func (w *world) accepted(t *testing.T, run string, names ...string) {
 	w.history = nil
 }
 
-// A plan lists once, however many resources ask, reads only what is there, and writes nothing.
+// A plan lists once, however many resources ask, reads only what is there, and writes nothing. (S02)
 func TestPlan_accesses(t *testing.T) {
 	w := newWorld()
 	w.accepted(t, "1", "a", "b")
@@ -57,7 +57,7 @@ func TestPlan_accesses(t *testing.T) {
 }
 
 // What a plan may not list, it reads, and what it may not read is not known, which is no error and never "none". Anything else that
-// a store does is an error, once for all.
+// a store does is an error, once for all. (S01)
 func TestPlan_faults(t *testing.T) {
 	for name, row := range map[string]struct {
 		list, get fault

@@ -25,7 +25,6 @@ type kind struct {
 }
 
 var (
-	folders   = []store{defaultFolder, namedFolder, bucket}
 	unnamed   = []store{defaultFolder}
 	oneBucket = []store{defaultFolder, bucket}
 )
@@ -39,25 +38,20 @@ const longerThanDrain = 5 * time.Second // shutdownDrain
 //     (X02 in the matrix, TestAction_A02_interrupted).
 //   - X04: the claim before the POST, the id after it, Adopt in judge, the wait for the
 //     response of a living sender; cliGone, cliGoneDrain, and each signal that main ignores.
-//   - X07: Adopt in judgeCreate.
-//   - X08, X09, X10: the records that stay.
+//   - X08: the records that stay.
 var kinds = []kind{
 	{"X01_interrupt_while_POSTs_are_in_flight", unnamed, each(round{
 		hold: true, late: slices.Repeat([]time.Duration{1500 * time.Millisecond}, 3), kept: true, awaited: true,
 	}, whenPosted, pressedAlone)},
 	{"X02_interrupt_in_the_wait", unnamed, each(round{hold: true, kept: true, awaited: true}, whenPolled, interrupts...)},
-	{"X02_interrupt_at_any_moment", oneBucket, atAnyMoment(interrupts, nothing)},
-	{"X04_kill_at_any_moment", oneBucket, atAnyMoment(kills, nothing)},
+	{"X02_interrupt_at_any_moment", oneBucket, atAnyMoment(interrupts)},
+	{"X04_kill_at_any_moment", oneBucket, atAnyMoment(kills)},
 	// A plugin whose CLI is gone stays until the responses are on disk, although
 	// nobody reads its log, and the next apply waits for them.
 	{"X04_CLI_gone_while_POSTs_are_in_flight", unnamed, each(round{
 		env: []string{"TF_LOG=DEBUG"}, late: []time.Duration{time.Second / 2, time.Second / 2, longerThanDrain}, awaited: true,
 	}, whenPosted, terminalClosed, killedAlone)},
-	// Each process of the next run adopts the jobs of its names.
-	{"X07_two_aliases_killed", folders, each(round{aliases: true, hold: true, loss: theState, awaited: true, all: true}, whenPolled, killed)},
-	{"X08_second_interrupt_at_any_moment", oneBucket, atAnyMoment(twice, nothing)},
-	{"X09_state_from_before_comes_back", []store{namedFolder}, atAnyMoment(anyEnding, theState)},
-	{"X10_disk_is_wiped", []store{bucket}, atAnyMoment(anyEnding, theDisk)},
+	{"X08_second_interrupt_at_any_moment", oneBucket, atAnyMoment(twice)},
 }
 
 // TestRounds prints what each kind has shown.
@@ -90,10 +84,10 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// ending is how a run ends: by itself, or by a signal.
+// ending is the signal that ends a run.
 type ending struct {
-	signal syscall.Signal // 0: by itself
-	group  bool           // the plugin gets the signal too
+	signal syscall.Signal
+	group  bool // the plugin gets the signal too
 	twice  bool
 }
 
@@ -110,15 +104,13 @@ func (e ending) send(p *process) {
 }
 
 var (
-	killed         = ending{signal: syscall.SIGKILL, group: true}
 	killedAlone    = ending{signal: syscall.SIGKILL} // the plugin is left behind
 	pressedAlone   = ending{signal: syscall.SIGINT}
 	terminalClosed = ending{signal: syscall.SIGHUP, group: true}
 
-	kills      = []ending{killedAlone, killed}
+	kills      = []ending{killedAlone, {signal: syscall.SIGKILL, group: true}}
 	interrupts = []ending{{signal: syscall.SIGINT, group: true}, {signal: syscall.SIGTERM}, pressedAlone, {signal: syscall.SIGTERM, group: true}}
 	twice      = []ending{{signal: syscall.SIGINT, group: true, twice: true}, {signal: syscall.SIGINT, twice: true}}
-	anyEnding  = slices.Concat([]ending{{}}, kills, interrupts, twice)
 )
 
 // whenPosted and whenPolled end a run when all three requests are there.
@@ -137,7 +129,7 @@ func each(r round, when func(*process), endings ...ending) func(*testing.T) []ro
 }
 
 // atAnyMoment draws rounds whose run ends in any of some ways at any moment.
-func atAnyMoment(endings []ending, l loss) func(*testing.T) []round {
+func atAnyMoment(endings []ending) func(*testing.T) []round {
 	return func(t *testing.T) (drawn []round) {
 		t.Helper()
 		first := seed(t)
@@ -145,7 +137,7 @@ func atAnyMoment(endings []ending, l loss) func(*testing.T) []round {
 			n, ways := int(i), len(endings)
 			// Few rounds have many endings, each with both requests in turn.
 			r := endings[n%ways].draw(rand.New(rand.NewPCG(first, i)))
-			r.name, r.loss, r.messages = fmt.Sprint(i), l, (n+n/ways)%2 == 1
+			r.name, r.messages = fmt.Sprint(i), (n+n/ways)%2 == 1
 			drawn = append(drawn, r)
 		}
 		return drawn
@@ -164,9 +156,6 @@ func (e ending) draw(random *rand.Rand) round {
 		awaited: !e.twice && e.signal != syscall.SIGKILL,
 	}
 	atPOST, early, late, gap := e.twice || random.IntN(3) > 0, within(1200*time.Millisecond), within(700*time.Millisecond), within(3*time.Second)
-	if e.signal == 0 {
-		return r
-	}
 	r.disturb = func(p *process) {
 		if atPOST { // on a busy machine any other moment is too early
 			p.awaitPOSTs(1)

@@ -23,27 +23,15 @@ type round struct {
 	name     string
 	store    store
 	messages bool
-	aliases  bool // two provider processes
 	env      []string
 	late     []time.Duration // the responses to its POSTs, in the order in which they arrive
 	effect   bool            // the service has accepted them before
 	hold     bool            // no wait finishes during the run
-	disturb  func(*process)  // nil: nothing does
-	loss     loss
+	disturb  func(*process)
 
 	awaited bool // the provider can await every response, so no outcome is unknown
 	kept    bool // after the run the state holds all jobs, active
-	all     bool // an apply adopts everything
 }
-
-// loss is what the state or the disk loses after the run.
-type loss int
-
-const (
-	nothing  loss = iota
-	theState      // the state from before the run comes back
-	theDisk       // and nothing else on the disk does
-)
 
 // tally counts what the rounds have shown.
 //
@@ -56,10 +44,10 @@ func (r round) run(t *testing.T) tally {
 	sum := tally{"rounds": 1}
 	w := newWorkingDir(t, quick, "")
 	w.keepJournal(r.store)
-	w.write(r.resources(canaryPrompt))
+	w.write(use("test", canaryPrompt, "count = 3")) // with the same prompt, each with its own name
 	if r.messages {
 		w.run("apply")
-		w.write(r.resources(canaryPrompt + " more"))
+		w.write(use("test", canaryPrompt+" more", "count = 3"))
 	}
 	before := w.stateText()
 	output := r.disturbed(w)
@@ -77,10 +65,7 @@ func (r round) run(t *testing.T) tally {
 			t.Errorf("%d jobs in the state are active, untainted and in the output, want 3", len(kept))
 		}
 	}
-	if r.loss != nothing {
-		w.putBack(before, r.loss == theDisk)
-		story = append(story, string(before))
-	} else if len(before)+len(w.stateText()) > 0 && !json.Valid(w.stateText()) {
+	if len(before)+len(w.stateText()) > 0 && !json.Valid(w.stateText()) {
 		return tally{"rounds": 1, "torn": 1}
 	}
 	for try := 0; ; try++ {
@@ -108,14 +93,6 @@ func (r round) run(t *testing.T) tally {
 	return sum
 }
 
-// resources are three jobs with the same prompt, each with its own name.
-func (r round) resources(prompt string) string {
-	if r.aliases {
-		return otherAlias + use("a", prompt) + use("b", prompt, "provider = agent.other", "count = 2")
-	}
-	return use("test", prompt, "count = 3")
-}
-
 // disturbed is the run that is disturbed.
 func (r round) disturbed(w *workingDir) (output string) {
 	w.t.Helper()
@@ -131,9 +108,7 @@ func (r round) disturbed(w *workingDir) (output string) {
 	}
 	w.env = r.env
 	p := w.start("apply")
-	if r.disturb != nil {
-		r.disturb(p)
-	}
+	r.disturb(p)
 	output = p.wait()
 	w.env = nil
 	w.sim.ClearFaults()
@@ -145,9 +120,6 @@ func (r round) check(w *workingDir, sum tally) {
 	w.t.Helper()
 	if r.awaited && sum["reported"] > 0 {
 		w.t.Errorf("%d outcomes were unknown although the provider could await the responses", sum["reported"])
-	}
-	if r.all && sum["adopted"] != 3 {
-		w.t.Errorf("%d jobs were adopted, want 3", sum["adopted"])
 	}
 	ids := map[string]bool{}
 	for _, i := range w.state() {

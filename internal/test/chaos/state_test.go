@@ -69,19 +69,6 @@ func (w *workingDir) posts(creates, messages int) {
 	}
 }
 
-// putBack brings back a state from before; wiped, it comes to a new disk, where
-// only the configuration is.
-func (w *workingDir) putBack(state []byte, wiped bool) {
-	w.t.Helper()
-	if wiped {
-		config := w.files(w.dir)[filepath.Join(w.dir, "main.tf")]
-		w.dir = w.t.TempDir()
-		w.writeFile("main.tf", config)
-	}
-	_ = os.Remove(filepath.Join(w.dir, stateFile+".backup"))
-	w.writeFile(stateFile, string(state)) // the CLI takes an empty file for no state
-}
-
 // What a command says of earlier runs. Only with -json does a CLI show each of
 // several warnings that have the same summary.
 const (

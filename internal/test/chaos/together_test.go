@@ -14,7 +14,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-// Two runs of one state that read it before either writes it start one job for each name: X07. The later one adopts it.
+// Two runs of one state that read it before either writes it start one job for each name, and the later one adopts it. (X07)
 func TestTwoRuns_withoutLock(t *testing.T) {
 	t.Parallel()
 	config := otherAlias + use("test", canaryPrompt, "count = 2") + use("alias", canaryPrompt, "count = 2", "provider = agent.other") +

@@ -47,7 +47,7 @@ func (w *world) check(s scenario) (wrong []string) {
 	if more := len(jobs) - max(want, s.atMost) - givenUp; more > 0 {
 		failUnlessLost(more, "sent twice: %d jobs were started, want %d", len(jobs), want)
 	}
-	if (s.isSimple() || w.cutOnlyBy() && s.beside == nil) && len(jobs) < want && blocked == 0 && unknown == 0 && !w.keptNames() {
+	if (s.isSimple() || w.cutOnlyBy()) && len(jobs) < want && blocked == 0 && unknown == 0 && !w.keptNames() {
 		fail("never sent: %d jobs were started, want %d", len(jobs), want)
 	}
 	if s.stops && w.cutOnlyBy() && blocked == 0 {
@@ -60,7 +60,7 @@ func (w *world) check(s scenario) (wrong []string) {
 	if w.cutOnlyBy(interrupted) && s.isSimple() && s.late < requestTimeout && !s.adopts && (w.occurred[adopted] || w.tainted) {
 		fail("after Ctrl-C the state lacked a job, or it was tainted")
 	}
-	isAlone := w.cutOnlyBy(killed, interrupted, abandoned, loseRequest, loseResponse, stateLost, serviceDown) && s.beside == nil
+	isAlone := w.cutOnlyBy(killed, interrupted, abandoned, loseRequest, loseResponse, stateLost, serviceDown)
 	if isAlone && w.occurred[fakecli.Inconsistent] {
 		fail("an apply plans something else than its plan")
 	}
@@ -215,7 +215,7 @@ func saying() []string {
 
 // isSimple reports whether all runs are the same command, and nobody else interferes.
 func (s scenario) isSimple() bool {
-	return len(s.runs) == 1 && s.beside == nil && !s.refused && !s.foreign
+	return len(s.runs) == 1 && !s.refused && !s.foreign
 }
 
 // hasAliases reports whether a resource has another provider configuration than the others.

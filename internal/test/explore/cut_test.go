@@ -87,16 +87,6 @@ type cut struct {
 	refused   bool          // the service answers the first POST with 429
 }
 
-// pause is a point at which a run lets another one go on.
-type pause struct {
-	at    int // the step of this run
-	other *run
-	until int // the step of the other one; 0: until it has ended
-}
-
-// longestPause is how long a run waits for another one, which may be waiting for it.
-const longestPause = 5 * time.Second
-
 // stepTaken is a step of a run.
 type stepTaken struct {
 	kind kind
@@ -107,11 +97,6 @@ type stepTaken struct {
 func (s stepTaken) lasts() bool {
 	isIn := func(part string) bool { return strings.Contains(s.name, part) }
 	return slices.ContainsFunc([]string{"journal write", "POST", "state"}, isIn)
-}
-
-// touches reports whether a step may read or change what other runs see.
-func (s stepTaken) touches() bool {
-	return s.kind != call && s.kind != response || strings.HasSuffix(s.name, "ResourceChange arrives")
 }
 
 // step is called at each step of a run. It returns the way in which the run is cut there.
@@ -125,11 +110,6 @@ func (r *run) step(k kind, name string) way {
 	}
 	w.tell()
 	w.mu.Unlock()
-	for _, p := range r.pauses {
-		if p.at == number {
-			w.await(longestPause, func() bool { return p.other.has(p.until) })
-		}
-	}
 	if r.number > 0 && w.orphans() {
 		time.Sleep(time.Millisecond) // others go on
 	}

@@ -29,7 +29,6 @@ type run struct {
 	cut     cut
 	command command
 	forget  []string // by ids of requests: what a person gives up
-	pauses  []pause
 
 	left      context.Context // ends when the CLI no longer works on anything
 	leave     context.CancelFunc

@@ -17,7 +17,6 @@ type scenario struct {
 	name   string
 	before []command // played before, without a cut
 	runs   []command // the last one is repeated, and the last one of each state is planned at the end
-	beside *command  // no cuts: the first run and this one have no lock, and play at the same time
 
 	jobs    int      // that a user expects to be started, those of tests apart
 	atMost  int      // if a run was cut between the release of a name and its create; 0: jobs
@@ -36,10 +35,9 @@ type scenario struct {
 	closes    bool          // each job refuses messages once it has finished
 	adopts    bool          // also without a cut
 
-	ways   []way // nil: all that make sense
-	stores []place
-	pairs  bool // of cuts
-	rare   bool // not in make test
+	ways  []way // nil: all that make sense
+	pairs bool  // of cuts
+	rare  bool  // not in make test
 }
 
 // has reports whether runs are cut in a way. What stops the clock in an access to the store
@@ -133,7 +131,6 @@ func scenarios() []scenario {
 	other := configured(alias(named("b", "a", "Write")))
 	back := []string{"Write", "Write more", "Write"}
 	killing := []way{killed}
-	meeting := []place{bucket, folder} // in a folder, few steps of a run can be told apart
 	duplicate := []string{"Duplicate agent job name"}
 	edited, otherJob := []string{otherPrompt}, []string{"Name has another agent job"}
 	failed, refused, unfinished := []string{"Agent job failed"}, []string{"Message to agent job not accepted"}, []string{"Agent job still running"}
@@ -249,18 +246,5 @@ func scenarios() []scenario {
 		{name: "message after the clock was set back", before: runs(first, more), runs: runs(hourBack(lot)), jobs: 1},
 		{name: "create after the clock was set back", runs: runs(first, hourBack(first)), jobs: 1},
 		{name: "three states", runs: runs(inState("x", first), inState("y", first), inState("z", first)), jobs: 3},
-
-		{name: "two runs create", runs: runs(first), beside: &first, jobs: 1, stores: meeting},
-		{name: "two runs create, edited", rare: true, runs: runs(first), beside: &more, jobs: 1, prompts: back, stores: meeting},
-		{name: "two runs create two jobs", runs: runs(chained), beside: &chained, jobs: 2, stores: meeting},
-		{name: "two runs send a message", before: runs(first), runs: runs(more), beside: &more, jobs: 1, stores: meeting},
-		{name: "two runs send two messages", rare: true, before: runs(first), runs: runs(more), beside: &lot, jobs: 1,
-			prompts: []string{"Write", "Write more", "Write a lot", "Write more"}, stores: meeting},
-		{name: "two runs, one destroys", rare: true, before: runs(first), runs: runs(none), beside: &more, jobs: 1, atMost: 2, stores: meeting},
-		{name: "two runs, one adopts and one destroys", before: runs(first), runs: runs(stateLess(first)), beside: new(older(none)), jobs: 2, adopts: true,
-			stores: meeting},
-		{name: "two runs, one replaces", rare: true, before: runs(first), runs: runs(second), beside: &secondMore, jobs: 2, prompts: back,
-			errors: append(edited, otherJob...), stores: meeting},
-		{name: "two runs replace", rare: true, before: runs(first), runs: runs(second), beside: &second, jobs: 2, stores: meeting},
 	}
 }

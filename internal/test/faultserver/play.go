@@ -45,20 +45,10 @@ func Effect(then Play) Play {
 // Reset ends the connection with RST instead of FIN; in memory the two are one.
 func Reset(x *Exchange) {
 	x.over = true
-	resetConn(x.raw)
-}
-
-func resetConn(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
+	if tcp, ok := x.raw.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
-	_ = conn.Close()
-}
-
-// ResetEarly reads one byte, of a TLS handshake or a request, and resets.
-func ResetEarly(conn net.Conn) {
-	_, _ = conn.Read(make([]byte, 1))
-	resetConn(conn)
+	_ = x.raw.Close()
 }
 
 // EOF closes the connection without an answer.
@@ -79,11 +69,6 @@ func Answer(status int, body string, headers ...string) Play {
 		_, err := io.WriteString(x.conn, head(status, len(body), headers)+body)
 		x.over = err != nil
 	}
-}
-
-// Truncated says that the body is whole and sends only its first n bytes.
-func Truncated(status int, body string, n int) Play {
-	return Raw(head(status, len(body), nil) + body[:n])
 }
 
 // Slow sends the answer's body, one byte each interval, until the client has

@@ -24,9 +24,9 @@ var (
 	update = flag.Bool("update", false, "write into FAULTS.md which packages show a row")
 	// rowInFile is a row of the fault matrix, with the packages that show it.
 	rowInFile = regexp.MustCompile(`(?m)^(\| ([CPMNSXAHI]\d\d) \|.*\|) ([^|]*) \|$`)
-	// rowInTest is a row's id at the start of a string, which may name a subtest or
-	// a row in a table, or in the name of a test function.
-	rowInTest = regexp.MustCompile(`["` + "`" + `]([CPMNSXAHI]\d\d)[_ :/"` + "`" + `]|(?m:^func Test\w*?([CPMNSXAHI]\d\d)[_A-Z(])`)
+	// rowInTest is a row's id at the start of a string, which may name a subtest or a row in a table,
+	// in the name of a test function, or in brackets in its comment.
+	rowInTest = regexp.MustCompile(`["` + "`" + `]([CPMNSXAHI]\d\d)[_ :/"` + "`" + `]|(?m:^func Test\w*?([CPMNSXAHI]\d\d)[_A-Z(]|^// .*\(([CPMNSXAHI]\d\d)\))`)
 )
 
 // TestMatrixCoverage fails for a row of FAULTS.md without a test, for a test in any package whose row is not there, and if the packages
@@ -80,7 +80,7 @@ func rowsInTests(t *testing.T, root string) map[string]map[string]bool {
 		}
 		text, err := os.ReadFile(path)
 		for _, match := range rowInTest.FindAllSubmatch(text, -1) {
-			id := string(match[1]) + string(match[2])
+			id := string(bytes.Join(match[1:], nil))
 			if found[id] == nil {
 				found[id] = map[string]bool{}
 			}

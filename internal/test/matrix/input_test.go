@@ -64,20 +64,5 @@ func inputRows() []Row {
 				m.Errorf("no URL in the log:\n%s", m.logged())
 			}
 		}},
-		// Red when the prompt is changed on its way, except for its line ends.
-		{name: "I02_prompt_odd_and_of_1_MB", clock: true, Test: func(m *Matrix) {
-			odd := "  first\r\n\tsecond\n👩‍🚀 ünï \u2028 \u202e ${var.x} %{if true}$${y}%%{z} <b>&amp;\"'\\</b> \\u0041\\n\n"
-			prompt := strings.Repeat(odd, 1<<20/len(odd)+1)
-			m.OK(m.Run(attrs{"prompt": prompt}))
-			m.wantEnd("completed", 1, 0)
-			want := strings.ReplaceAll(prompt, "\r\n", "\n")
-			if got := m.Sim.Jobs()[0].Prompts[0]; got != want {
-				m.Errorf("the service got %d bytes, want %d: %.80q", len(got), len(want), got)
-			}
-			m.wantAttr("prompt", prompt)
-			if strings.Contains(m.logged(), odd) {
-				m.Error("the prompt is in the log")
-			}
-		}},
 	}
 }

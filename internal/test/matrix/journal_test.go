@@ -4,8 +4,6 @@
 package matrix
 
 import (
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -30,23 +28,6 @@ func journalRows() []Row {
 		m.wantDiags(m.note(m.cli.Run(m.ctx, Job1())), anotherPrompt)
 		m.WantPosts(1, 1)
 	})
-	// A test beside production adopts no job of it, and none of another test. Red without: the run in the scope of a test.
-	row("N26_tests_beside_production", func(m *Matrix) {
-		m.nextRun()
-		m.starts(Job1())
-		id := m.id()
-		for range 2 {
-			m.cli.Forget()
-			m.nextRun()
-			m.process.Command = "test"
-			m.OK(m.connect())
-			m.starts(Job1())
-		}
-		m.OK(m.Run(Job2()))
-		m.OK(m.note(m.cli.Destroy(m.ctx)))
-		m.nextRun()
-		m.adopts(Job1(), id)
-	})
 	// Red without: the time of the earlier run's message (the wait would last a minute more).
 	rows = append(rows, Row{name: "X04_the_message_was_accepted_long_ago", clock: true, script: turns(simulator.Script{}), Test: func(m *Matrix) {
 		m.nextRun()
@@ -62,47 +43,6 @@ func journalRows() []Row {
 		m.wantTook(start, 0, time.Second)
 		m.wantEnd("completed", 1, 1)
 	}})
-	// Red without: JournalUnusable in NotAccepted (the text said that nothing was started, and that applying again starts it).
-	row("X16_a_stop_while_the_next_run_waits", func(m *Matrix) {
-		m.nextRun()
-		release := m.inFlight(noWait())
-		time.AfterFunc(3*time.Second, m.cli.Stop)
-		m.wantDiags(m.Run(noWait()), requestPlanned, createFailed)
-		m.wantWords("The prompt was not sent to project proj_1.", "only the journal can show", "The run was interrupted.",
-			"Apply again: that adopts what an earlier run has started, or else sends the prompt.")
-		m.WantState("")
-		release()
-		m.nextRun()
-		m.adopts(noWait(), m.Sim.Jobs()[0].ID)
-		m.WantPosts(1, 0)
-	})
-	// Red without: the error of write in Sending.
-	row("X05_the_default_folder_is_a_file", func(m *Matrix) {
-		if err := os.WriteFile(filepath.Join(m.dir, ".agent-journal"), nil, 0o600); err != nil {
-			m.Fatal(err)
-		}
-		m.nextRun()
-		m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
-		m.wantEnd("", 0, 0)
-	})
-	row("X05_a_damaged_record", func(m *Matrix) {
-		m.nextRun()
-		m.starts(Job1())
-		m.cli.Forget()
-		m.shutDown()
-		files, err := filepath.Glob(filepath.Join(m.dir, ".agent-journal", "*", "*", "*.json"))
-		if err != nil || len(files) == 0 {
-			m.Fatal(files, err)
-		}
-		newest := files[len(files)-1]
-		if err := os.WriteFile(newest, []byte(`{"format":1,`), 0o600); err != nil { // Red without: the errors of decode.
-			m.Fatal(err)
-		}
-		m.nextRun()
-		m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
-		m.wantWords(filepath.Dir(newest), "is damaged")
-		m.wantEnd("", 1, 0)
-	})
 	return rows
 }
 

@@ -12,8 +12,7 @@ import (
 // TestMatrix is the list of what the provider survives. After every row the
 // key is searched for in all that it has written.
 func TestMatrix(t *testing.T) {
-	playRows(t, createRows(), refusedRows(),
-		waitRows(), recordRows(), readRows(), messageRows(), inputRows(), unknownRows(),
+	playRows(t, createRows(), waitRows(), recordRows(), readRows(), messageRows(), inputRows(), unknownRows(),
 		configRows(), journalRows(), bucketRows())
 }
 

@@ -4,7 +4,6 @@
 package matrix
 
 import (
-	"cmp"
 	"strings"
 	"time"
 
@@ -18,31 +17,7 @@ import (
 
 // recordRows are odd records of a job that goes well.
 func recordRows() []Row {
-	longest := "https://example.com/" + strings.Repeat("a", 2048-len("https://example.com/"))
-	return []Row{{name: "P03_link", Test: func(m *Matrix) {
-		m.created(Job1())
-		// Red without: webLink in shownJob.set.
-		for link, shown := range map[string]string{
-			"javascript:alert(1)": "", "ftp://example.com/1": "", "/pull/1": "", "https:///pull/1": "", "https://example.com/ 1": "", longest + "a": longest[:100],
-			"https://github.com@example.com/1": "", "https://example.com/a)[text](https://example.com": "", "https://example.com/$(id)": "", "https://example.com/\x1b[2J": "u001b[2J", "https://example.com/\n1": "u000a1", "https://example.com/\u202e1": "u202e1",
-		} {
-			m.Script(faultserver.Get, shows(attrs{"status": "completed", "prLink": link}))
-			m.wantDiags(m.refresh(), linkLeftOut)
-			m.wantWords(cmp.Or(shown, link), "not a plain http or https URL")
-			m.wantAttr("pr_link", nil)
-		}
-		// Red without: the texts of decodeJob as key.text returns them.
-		for _, link := range []string{longest, " " + longest + "\n", "", " "} {
-			m.Script(faultserver.Get, shows(attrs{"status": "completed", "prLink": link, "archivedAt": ""}))
-			m.OK(m.refresh())
-			m.wantAttr("archived_at", nil)
-			if trimmed := strings.TrimSpace(link); trimmed != "" {
-				m.wantAttr("pr_link", trimmed)
-			} else {
-				m.wantAttr("pr_link", nil)
-			}
-		}
-	}},
+	return []Row{
 		// Red without: the lenient Key.text (a field of an odd form as an error), plain strings for times,
 		// and printable in set.
 		{name: "P05_odd_forms", script: harness.Always(simulator.Script{Duration: 30 * time.Millisecond, Extra: attrs{
@@ -111,13 +86,12 @@ const (
 	readFailed   = "ERROR: Failed to read agent job"
 	importFailed = "ERROR: Failed to import agent job"
 	jobNotFound  = "WARNING: Agent job not found"
-	lostInWait   = "ERROR: Agent job not found"
 )
 
 // readRows are answers to a refresh and to an import that do not give the job.
 func readRows() []Row {
 	missing := faultserver.Answer(404, `{"error":"job not found"}`)
-	rows := []Row{
+	return []Row{
 		// Red without: 404 in Read as a reason to keep the state; 410 in ErrNotFound.
 		{name: "P09_404_in_read", clock: true, Test: func(m *Matrix) {
 			m.created(Job1())
@@ -148,30 +122,4 @@ func readRows() []Row {
 			m.WantPosts(0, 0)
 		}},
 	}
-	// Red without: isWebPage (a 404 would be taken for the service's word); ErrWrongJob in classifyGet.
-	for name, c := range map[string]struct {
-		play       faultserver.Play
-		word, hint string
-	}{
-		"P09_404_html": {faultserver.Answer(404, "<!doctype html><p>Not here", "Content-Type: text/html"),
-			"the response is a web page", "Something other than the agent service responded"},
-		"P11_another_id": {shows(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"}),
-			"the response is the record of another job: job_other", ""},
-	} {
-		rows = append(rows, Row{name: name, clock: true, Test: func(m *Matrix) {
-			m.Always(faultserver.Get, c.play)
-			m.kept(m.Run(Job1()), c.word)
-			m.wantAttr("pr_link", nil)
-			m.Always(faultserver.Get, nil)
-			m.resumed(Job1())
-
-			m.Always(faultserver.Get, c.play)
-			m.unchanged(func() { m.wantDiags(m.refresh(), readFailed) })
-			m.wantWords("Job "+m.id()+" in project proj_1 could not be read. The state keeps it as last read.", c.word, c.hint)
-			m.Always(faultserver.Get, nil)
-			m.OK(m.refresh())
-			m.WantPosts(1, 0)
-		}})
-	}
-	return rows
 }

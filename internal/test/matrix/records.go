@@ -45,6 +45,5 @@ func Job2() attrs { return attrs{"prompt": "Add a tutorial"} }
 
 // What heads the diagnostics of most rows.
 const (
-	createFailed   = "ERROR: Agent job not created"
-	MessageUnknown = "ERROR: Outcome of message to agent job unknown"
+	createFailed = "ERROR: Agent job not created"
 )

@@ -6,11 +6,9 @@ package matrix
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // What heads the diagnostics of a journal.
@@ -18,9 +16,7 @@ const (
 	adopted          = "WARNING: Agent job adopted"
 	messageFound     = "WARNING: Message of an earlier run counts as sent"
 	outcomeUnknown   = "ERROR: Outcome of agent job create unknown"
-	requestPlanned   = "WARNING: Outcome of another run's request unknown" // which is not over
 	anotherPrompt    = "ERROR: Name has an agent job with another prompt"
-	journalUnusable  = "WARNING: Journal not usable"
 	journalUnwritten = "WARNING: Journal not written"
 )
 
@@ -67,18 +63,3 @@ func (m *Matrix) starts(job attrs) {
 
 // noWait is a job that its create does not wait for.
 func noWait() attrs { return fakecli.With(Job1(), attrs{"wait": attrs{"enabled": false}}) }
-
-// inFlight applies a job whose create gets no response before release is called, and starts the next run.
-func (m *Matrix) inFlight(job attrs) (release func()) {
-	m.Helper()
-	responds, ended := make(chan struct{}), sync.WaitGroup{}
-	m.Always(faultserver.Create, func(x *faultserver.Exchange) { <-responds; faultserver.Healthy(x) })
-	earlier := *m.cli
-	earlier.Load(m.ctx, earlier.Instance)
-	earlier.Plan(m.ctx, job)
-	ended.Go(func() { earlier.Apply(m.ctx, job) })
-	time.Sleep(time.Second)
-	m.Always(faultserver.Create, nil)
-	m.nextRun()
-	return func() { close(responds); ended.Wait() }
-}

@@ -67,7 +67,7 @@ func InstallPlugin(ctx context.Context, dir string) (Plugin, error) {
 		OverrideConfig: filepath.Join(dir, "override.tfrc"),
 	}
 	// The version is in the flags; what git would add needs git.
-	if _, err := source.Go(ctx, root, "build", "-buildvcs=false", "-trimpath",
+	if _, err := source.Go(ctx, root, "build", "-buildvcs=false",
 		"-ldflags", "-s -w -X main.version="+pluginVersion, "-o", p.Executable, "."); err != nil {
 		return Plugin{}, fmt.Errorf("building the provider: %w", err)
 	}

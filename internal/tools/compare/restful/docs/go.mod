@@ -1,3 +1,0 @@
-module github.com/magodo/terraform-plugin-framework-docs
-
-go 1.26.0
