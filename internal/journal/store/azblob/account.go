@@ -18,72 +18,50 @@ import (
 	armruntime "github.com/Azure/azure-sdk-for-go/sdk/azcore/arm/runtime"
 	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
-// lookUp asks Azure Resource Manager for the account's key and where its blobs are, if the backend does.
-func (c *cloud) lookUp(
-	ctx context.Context, identity azcore.TokenCredential, options azcore.ClientOptions,
-) (key, endpoint string, err error) {
+// lookUpKey asks Azure Resource Manager for the account's key.
+func (c *cloud) lookUpKey(ctx context.Context, identity azcore.TokenCredential, options azcore.ClientOptions) (key string, err error) {
 	subscription := c.azure.subscription
 	if _, isCLI := identity.(cliCredential); subscription == "" && isCLI {
 		if subscription, err = cliSubscription(ctx); err != nil {
-			return "", "", err
+			return "", err
 		}
 	}
 	if subscription == "" {
-		return "", "", errors.New("no subscription_id or ARM_SUBSCRIPTION_ID is set")
+		return "", errors.New("no subscription_id or ARM_SUBSCRIPTION_ID is set")
 	}
 	pipeline, err := armruntime.NewPipeline("", "", identity, runtime.PipelineOptions{},
 		&arm.ClientOptions{ClientOptions: options, DisableRPRegistration: true})
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	account := fmt.Sprintf("%s/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Storage/storageAccounts/%s",
+	at := fmt.Sprintf("%s/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Storage/storageAccounts/%s/listKeys?api-version=2023-01-01",
 		c.azure.cloud.Services[azcloud.ResourceManager].Endpoint, url.PathEscape(subscription), url.PathEscape(c.azure.group), c.account)
-	ask := func(method, action string, result any) error {
-		request, err := runtime.NewRequest(ctx, method, account+action+"?api-version=2023-01-01")
-		if err != nil {
-			return errors.New("subscription_id or resource_group_name cannot be a part of a URL") // the error may show them
-		}
-		response, err := pipeline.Do(request)
-		if err != nil {
-			return azureError(err)
-		}
-		defer func() { _ = response.Body.Close() }()
-		if !runtime.HasStatusCode(response, http.StatusOK) {
-			return azureError(runtime.NewResponseError(response))
-		}
-		return runtime.UnmarshalAsJSON(response, result)
+	request, err := runtime.NewRequest(ctx, http.MethodPost, at)
+	if err != nil {
+		return "", errors.New("subscription_id or resource_group_name cannot be a part of a URL") // the error may show them
 	}
-	if c.azure.looksUpServer {
-		var found struct {
-			Properties struct{ PrimaryEndpoints struct{ Blob string } }
-		}
-		if err := ask(http.MethodGet, "", &found); err != nil {
-			return "", "", err
-		}
-		endpoint = strings.TrimSuffix(found.Properties.PrimaryEndpoints.Blob, "/")
-		if endpoint == "" || settings.CheckEndpoint(endpoint) != nil {
-			return "", "", errors.New("the response names no endpoint")
-		}
+	response, err := pipeline.Do(request)
+	if err != nil {
+		return "", azureError(err)
 	}
-	if !c.azure.looksUpKey {
-		return "", endpoint, nil
+	defer func() { _ = response.Body.Close() }()
+	if !runtime.HasStatusCode(response, http.StatusOK) {
+		return "", azureError(runtime.NewResponseError(response))
 	}
 	var found struct {
 		Keys []struct{ Permissions, Value string }
 	}
-	if err := ask(http.MethodPost, "/listKeys", &found); err != nil {
-		return "", "", err
+	if err := runtime.UnmarshalAsJSON(response, &found); err != nil {
+		return "", err
 	}
 	for _, key := range found.Keys {
 		if strings.EqualFold(key.Permissions, "full") && key.Value != "" {
-			return key.Value, endpoint, nil
+			return key.Value, nil
 		}
 	}
-	return "", "", errors.New("the response has no key that permits everything")
+	return "", errors.New("the response has no key that permits everything")
 }
 
 // cliSubscription is what the Azure CLI uses by default.
@@ -99,10 +77,6 @@ func cliSubscription(ctx context.Context) (string, error) {
 
 // lookUpError names what was tried, and the ways that need no right to look up a key.
 func (c *cloud) lookUpError(err error) error {
-	if c.azure.looksUpServer {
-		return fmt.Errorf("cannot look up the endpoint of the storage account %s (lookup_blob_endpoint), or its key, as the azurerm backend "+
-			"does: %w", c.account, err)
-	}
 	return fmt.Errorf("cannot look up the key of the storage account %s (with listKeys), as the azurerm backend does: %w; to avoid that, "+
 		"set use_azuread_auth (ARM_USE_AZUREAD) to true and grant the role %q on the container %s, or set ARM_ACCESS_KEY",
 		c.account, err, contributor, c.name)

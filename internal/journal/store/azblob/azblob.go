@@ -110,23 +110,21 @@ func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.
 		Cloud: c.azure.cloud, Transport: &http.Client{Transport: network, CheckRedirect: bucket.NoRedirect},
 		Telemetry: policy.TelemetryOptions{Disabled: true},
 	}
-	key, endpoint := c.azure.key, c.endpoint
-	isLookup := c.azure.looksUpKey || c.azure.looksUpServer
+	key := c.azure.key
 	var identity azcore.TokenCredential
-	if isLookup || key == "" && c.azure.sas == "" {
+	if key == "" && c.azure.sas == "" {
 		var err error
 		if identity, err = c.azure.credential(options); err != nil {
 			return nil, err
 		}
 	}
-	if isLookup {
-		foundKey, foundEndpoint, err := c.lookUp(ctx, identity, options)
-		if err != nil {
+	if c.azure.looksUpKey {
+		var err error
+		if key, err = c.lookUpKey(ctx, identity, options); err != nil {
 			return nil, c.lookUpError(err)
 		}
-		key, endpoint = cmp.Or(key, foundKey), cmp.Or(foundEndpoint, endpoint)
 	}
-	at, ofContainer := endpoint+"/"+c.name, &container.ClientOptions{ClientOptions: options}
+	at, ofContainer := c.endpoint+"/"+c.name, &container.ClientOptions{ClientOptions: options}
 	if key != "" {
 		shared, err := container.NewSharedKeyCredential(c.account, key)
 		if err != nil {

@@ -28,9 +28,9 @@ import (
 // azureSettings say as whom a container is reached: with the account's key, else with a SAS token, else with the key that an
 // identity may look up, else as that identity.
 type azureSettings struct {
-	key, sas                  string
-	looksUpKey, looksUpServer bool
-	group                     string // of the account
+	key, sas   string
+	looksUpKey bool
+	group      string // of the account
 
 	cloud                 azcloud.Configuration
 	audience              string // of a token that proves who we are
@@ -88,12 +88,9 @@ func (a *azureSettings) readBackend(s *settings.Settings) error {
 	a.group = s.Text("resource_group_name")
 	// The backend needs the group. If it is missing, what reached the state is unknown here, and the identity may do.
 	a.looksUpKey = !s.Is("use_azuread_auth", false, "ARM_USE_AZUREAD") && isKeyless && a.group != ""
-	a.looksUpServer = s.Is("lookup_blob_endpoint", false, "ARM_USE_DNS_ZONE_ENDPOINT")
-	if a.looksUpServer && a.group == "" {
-		return errors.New("the setting lookup_blob_endpoint needs resource_group_name")
-	}
 	refused := []string{
-		"ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST", "ARM_CUSTOMER_PROVIDED_KEY", "ARM_ENCYRPTION_SCOPE", //nolint:misspell // so does OpenTofu
+		"ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST", "ARM_CUSTOMER_PROVIDED_KEY", "ARM_USE_DNS_ZONE_ENDPOINT",
+		"ARM_ENCYRPTION_SCOPE", //nolint:misspell // so does OpenTofu
 	}
 	if isKeyless { // with a key, a certificate is for another provider
 		refused = append(refused, "ARM_CLIENT_CERTIFICATE", "ARM_CLIENT_CERTIFICATE_PATH")
@@ -190,18 +187,14 @@ func (a *azureSettings) requestProof(ctx context.Context, network policy.Transpo
 	return "", fmt.Errorf("the service of the setting oidc_request_url responded with status %d, without a token", response.StatusCode)
 }
 
-// read does not show which file it reads.
+// read does not show which file it reads. The backend has already refused a text that differs from the file.
 func (t azureText) read() (string, error) {
-	if t.file == "" {
+	if t.text != "" || t.file == "" {
 		return t.text, nil
 	}
 	content, err := os.ReadFile(t.file)
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return "", fmt.Errorf("cannot read the file of the setting %s_file_path: %w", t.name, failed.Err)
 	}
-	found := strings.TrimSpace(string(content))
-	if err == nil && t.text != "" && t.text != found {
-		err = fmt.Errorf("the setting %s of the journal's store differs from the file of %s_file_path", t.name, t.name)
-	}
-	return found, err
+	return strings.TrimSpace(string(content)), err
 }

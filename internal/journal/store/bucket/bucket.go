@@ -124,6 +124,9 @@ func (b *bucket) try(ctx context.Context, op string, do func(Objects) error) err
 		b.connected.Store(connected)
 	}
 	err := do(*connected)
+	if ctx.Err() != nil { // credentials may be waiting for a refresh that hangs: the next access connects again
+		b.connected.CompareAndSwap(connected, nil)
+	}
 	if err != nil && (*connected).IsDenied(err) {
 		return deniedError{fmt.Errorf("the credentials may lack %s: %w", b.cloud.Grant(op, b.place), err)}
 	}

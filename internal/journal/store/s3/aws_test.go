@@ -4,6 +4,7 @@
 package s3
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,7 +15,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -342,4 +346,44 @@ func TestBeside_s3_refused(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An access whose credentials cannot be refreshed does not hold up the next one.
+func TestBeside_stalledRefresh(t *testing.T) {
+	onlyAWS(t, nil)
+	c, prefix, err := fromBackend(map[string]any{
+		"bucket": "states", "key": "app/state", "region": "eu-central-1", "assume_role": map[string]any{"role_arn": "arn:aws:iam::123456789012:role/a"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var stalls atomic.Bool
+		store := bucket.New(c, prefix, "scope", roundTripper(func(request *http.Request) (*http.Response, error) {
+			w := httptest.NewRecorder()
+			if !strings.HasPrefix(request.URL.Host, "sts.") {
+				w.Header().Set("ETag", `"1"`)
+				return w.Result(), nil
+			}
+			if stalls.CompareAndSwap(true, false) {
+				<-request.Context().Done() // not that of the access
+				return nil, request.Context().Err()
+			}
+			fmt.Fprintf(w, `<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>a</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
+				`<SessionToken>t</SessionToken><Expiration>%s</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`,
+				time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+			return w.Result(), nil
+		}))
+		for _, want := range []error{nil, context.DeadlineExceeded, nil} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if _, err := store.Put(ctx, newText, []byte("{}")); !errors.Is(err, want) {
+				t.Errorf("got %v, want %v", err, want)
+			}
+			cancel()
+			if want == nil { // what was lent ends
+				time.Sleep(2 * time.Hour)
+				stalls.Store(true)
+			}
+		}
+	})
 }
