@@ -23,13 +23,16 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// waitDescription is shared by resource and actions.
-const waitDescription = "How to wait for the job."
+// These are shared by resource and actions.
+const (
+	waitDescription     = "How to wait for the job."
+	timeoutsDescription = "How long to wait, as durations such as `90m`. After that, the run fails and the job keeps running."
+)
 
 func jobSchema(ctx context.Context) schema.Schema {
 	s := schema.Schema{
 		MarkdownDescription: "Sends a prompt to the agent service as a job, and waits until it finishes. " +
-			"The agent usually opens a pull request.\n\n" +
+			"If the agent changes files, it usually opens a pull request.\n\n" +
 			"The service cannot cancel a job: destroying the resource only removes it from the state.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
@@ -83,7 +86,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"pr_link": schema.StringAttribute{
 				Computed: true,
 				MarkdownDescription: "URL of the pull request. Null if the job is active, changed no files, or committed directly, " +
-					"and if it is no plain URL. " +
+					"or if the link is no plain URL. " +
 					"During a follow-up message it may still be the earlier link.",
 			},
 			"created_at": schema.StringAttribute{
@@ -117,14 +120,19 @@ func jobSchema(ctx context.Context) schema.Schema {
 					},
 				},
 			},
-			"timeouts": timeouts.Block(ctx, timeouts.Opts{
-				Create:            true,
-				Update:            true,
-				CreateDescription: "Maximum time to start the job and wait for it, including pauses for the rate limit. Default: `60m`.",
-				UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. Default: `60m`.",
-			}),
 		},
 	}
+	limits := timeouts.Block(ctx, timeouts.Opts{
+		Create:            true,
+		Update:            true,
+		CreateDescription: "Maximum time to start the job and wait for it, including pauses for the rate limit. Default: `60m`.",
+		UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. Default: `60m`.",
+	})
+	if block, ok := limits.(schema.SingleNestedBlock); ok { // always: the library describes all but this
+		block.MarkdownDescription = timeoutsDescription
+		limits = block
+	}
+	s.Blocks["timeouts"] = limits
 	for _, a := range new(arguments).all() {
 		s.Attributes[a.name] = a.attribute
 	}

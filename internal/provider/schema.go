@@ -19,7 +19,7 @@ import (
 func providerSchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Runs jobs of a documentation agent: sends a prompt, waits until the job finishes, " +
-			"and returns the link of its pull request.",
+			"and returns the link of its pull request, if there is one.",
 		Attributes: map[string]schema.Attribute{
 			"base_url": schema.StringAttribute{
 				Optional: true,
