@@ -1,2 +1,2 @@
-# Publishes the release: replace this by your own command, such as gh release create "$RELEASE".
+# Publishes the release: replace it by your command, which runs again after a lost state.
 echo "$RELEASE is out"

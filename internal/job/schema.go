@@ -37,15 +37,15 @@ func jobSchema(ctx context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "Name of the job, unique in a project of a state. With its prompt and `triggers`, it is one job; " +
-					"another name is another job. It is not sent.",
+				MarkdownDescription: "Name of the job, unique in a project of a state, and not sent. With its prompt and `triggers`, it is one job; " +
+					"another name is another job.",
 				Validators: []validator.String{stringvalidator.UTF8LengthBetween(1, 256)},
 			},
 			"prompt": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up " +
 					"message, or starts another job if that one cannot accept messages. " +
-					"CRLF is sent as LF. A byte order mark, and white space at the end of a line or of the whole, make no difference.",
+					"Line ends, a byte order mark and trailing white space make no difference.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"prompt_wo": schema.StringAttribute{
@@ -99,8 +99,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"messages": schema.Int64Attribute{
 				Computed: true,
-				MarkdownDescription: "Number of follow-up messages that updates of this resource have sent to the job, also one that a " +
-					"killed run sent. A plan shows the one that its apply sends or finds sent: `0 -> 1`.",
+				MarkdownDescription: "Number of follow-up messages that updates of this resource have sent to the job. " +
+					"A plan shows the one that its apply sends or finds sent: `0 -> 1`.",
 			},
 		},
 		Blocks: map[string]schema.Block{
@@ -110,7 +110,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 					"enabled": schema.BoolAttribute{
 						Optional: true,
 						MarkdownDescription: "Wait until the job finishes. Default: `true`. With `false`, a run succeeds once the prompt is " +
-							"accepted, and the next refresh reads the outcome.",
+							"accepted.",
 					},
 					"on_failure": schema.StringAttribute{
 						Optional: true,
