@@ -271,7 +271,7 @@ func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 }
 
 func actionBlocks(ctx context.Context) map[string]schema.Block {
-	return map[string]schema.Block{
+	blocks := map[string]schema.Block{
 		"wait": schema.SingleNestedBlock{
 			MarkdownDescription: waitDescription,
 			Attributes: map[string]schema.Attribute{
@@ -286,8 +286,14 @@ func actionBlocks(ctx context.Context) map[string]schema.Block {
 				},
 			},
 		},
-		"timeouts": timeouts.BlockWithOpts(ctx, timeouts.Opts{
-			InvokeDescription: "Maximum time to send the prompt and wait for the job, including pauses for the rate limit. Default: `60m`.",
-		}),
 	}
+	limits := timeouts.BlockWithOpts(ctx, timeouts.Opts{
+		InvokeDescription: "Maximum time to send the prompt and wait for the job, including pauses for the rate limit. Default: `60m`.",
+	})
+	if block, ok := limits.(schema.SingleNestedBlock); ok {
+		block.MarkdownDescription = timeoutsDescription
+		limits = block
+	}
+	blocks["timeouts"] = limits
+	return blocks
 }

@@ -38,7 +38,7 @@ func (a *arguments) all() []argument {
 			attribute: schema.MapAttribute{
 				Optional:    true,
 				ElementType: types.StringType,
-				MarkdownDescription: "Arbitrary values, for example `{ spec = filesha256(\"openapi.json\") }`. " +
+				MarkdownDescription: "Arbitrary values, for example `{ release = var.release }`. " +
 					"A change starts another job; so does adding or removing this argument, even with `{}`.",
 			},
 		},

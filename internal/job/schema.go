@@ -23,26 +23,29 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// waitDescription is shared by resource and actions.
-const waitDescription = "How to wait for the job."
+// These are shared by resource and actions.
+const (
+	waitDescription     = "How to wait for the job."
+	timeoutsDescription = "How long to wait, as durations such as `90m`. After that, the run fails and the job keeps running."
+)
 
 func jobSchema(ctx context.Context) schema.Schema {
 	s := schema.Schema{
 		MarkdownDescription: "Sends a prompt to the agent service as a job, and waits until it finishes. " +
-			"The agent usually opens a pull request.\n\n" +
+			"If the agent changes files, it usually opens a pull request.\n\n" +
 			"The service cannot cancel a job: destroying the resource only removes it from the state.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "Name of the job, unique in a project of a state. With its prompt and `triggers`, it is one job; " +
-					"another name is another job. It is not sent.",
+				MarkdownDescription: "Name of the job, unique in a project of a state, and not sent. With its prompt and `triggers`, it is one job; " +
+					"another name is another job.",
 				Validators: []validator.String{stringvalidator.UTF8LengthBetween(1, 256)},
 			},
 			"prompt": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up " +
 					"message, or starts another job if that one cannot accept messages. " +
-					"CRLF is sent as LF. A byte order mark, and white space at the end of a line or of the whole, make no difference.",
+					"Line ends, a byte order mark and trailing white space make no difference.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"prompt_wo": schema.StringAttribute{
@@ -83,7 +86,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"pr_link": schema.StringAttribute{
 				Computed: true,
 				MarkdownDescription: "URL of the pull request. Null if the job is active, changed no files, or committed directly, " +
-					"and if it is no plain URL. " +
+					"or if the link is no plain URL. " +
 					"During a follow-up message it may still be the earlier link.",
 			},
 			"created_at": schema.StringAttribute{
@@ -96,8 +99,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"messages": schema.Int64Attribute{
 				Computed: true,
-				MarkdownDescription: "Number of follow-up messages that updates of this resource have sent to the job, also one that a " +
-					"killed run sent. A plan shows the one that its apply sends or finds sent: `0 -> 1`.",
+				MarkdownDescription: "Number of follow-up messages that updates of this resource have sent to the job. " +
+					"A plan shows the one that its apply sends or finds sent: `0 -> 1`.",
 			},
 		},
 		Blocks: map[string]schema.Block{
@@ -107,7 +110,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 					"enabled": schema.BoolAttribute{
 						Optional: true,
 						MarkdownDescription: "Wait until the job finishes. Default: `true`. With `false`, a run succeeds once the prompt is " +
-							"accepted, and the next refresh reads the outcome.",
+							"accepted.",
 					},
 					"on_failure": schema.StringAttribute{
 						Optional: true,
@@ -117,14 +120,19 @@ func jobSchema(ctx context.Context) schema.Schema {
 					},
 				},
 			},
-			"timeouts": timeouts.Block(ctx, timeouts.Opts{
-				Create:            true,
-				Update:            true,
-				CreateDescription: "Maximum time to start the job and wait for it, including pauses for the rate limit. Default: `60m`.",
-				UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. Default: `60m`.",
-			}),
 		},
 	}
+	limits := timeouts.Block(ctx, timeouts.Opts{
+		Create:            true,
+		Update:            true,
+		CreateDescription: "Maximum time to start the job and wait for it, including pauses for the rate limit. Default: `60m`.",
+		UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. Default: `60m`.",
+	})
+	if block, ok := limits.(schema.SingleNestedBlock); ok { // always: the library describes all but this
+		block.MarkdownDescription = timeoutsDescription
+		limits = block
+	}
+	s.Blocks["timeouts"] = limits
 	for _, a := range new(arguments).all() {
 		s.Attributes[a.name] = a.attribute
 	}

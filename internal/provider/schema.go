@@ -19,13 +19,13 @@ import (
 func providerSchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Runs jobs of a documentation agent: sends a prompt, waits until the job finishes, " +
-			"and returns the link of its pull request.",
+			"and returns the link of its pull request, if there is one.",
 		Attributes: map[string]schema.Attribute{
 			"base_url": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "URL of the agent service, for example `https://api.example.com`, with an optional path prefix. " +
+				MarkdownDescription: "URL of the agent service, such as `https://api.example.com`. " +
 					"Required here or as `AGENT_BASE_URL`. If both are set, they must be the same, unless `admin_key` is set too. " +
-					"`http://` is accepted for loopback addresses only.",
+					"`http://` is for loopback addresses only.",
 				Validators: []validator.String{validBaseURL()},
 			},
 			"admin_key": schema.StringAttribute{
@@ -47,8 +47,8 @@ func providerSchema() schema.Schema {
 			},
 			"max_new_jobs": schema.Int64Attribute{
 				Optional: true,
-				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider block; `0` allows none. " +
-					"Default: `AGENT_MAX_NEW_JOBS`, or else `20`. If argument and variable are set, the lower limit applies.",
+				MarkdownDescription: "Maximum number of jobs that one run may start with this provider block. " +
+					"Default: `AGENT_MAX_NEW_JOBS`, or else `20`. If both are set, the lower limit applies.",
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"max_messages": schema.Int64Attribute{
@@ -90,23 +90,22 @@ func providerSchema() schema.Schema {
 					"enabled": schema.BoolAttribute{
 						Optional: true,
 						MarkdownDescription: "Keep a journal. Default: `true`. With `false`, the apply after a broken run or a lost state " +
-							"may send the prompts of all jobs of this provider block again.",
+							"may send all prompts again.",
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
 						MarkdownDescription: "[Where to keep it]" +
 							"(https://github.com/agentjobs/terraform-provider-agent/blob/main/docs/guides/journal.md#name-another-place): " +
-							"the absolute path of a folder that exists (on Windows `C:/ci/agent-journal`), " +
-							"or a URL such as `" + strings.Join(place.Examples(), "`, `") + "`, " +
-							"with `?state=NAME` (or `&state=NAME`) unless the backend is `" + strings.Join(place.Backends(), "`, `") + "`. " +
+							"the absolute path of an existing folder, or a URL such as `" + strings.Join(place.Examples(), "`, `") + "`, " +
+							"with `state=NAME` unless the backend is `" + strings.Join(place.Backends(), "`, `") + "`. " +
 							"Default: `AGENT_JOURNAL_URL`, or else beside the state.",
 					},
 					"forget": schema.ListAttribute{
 						Optional:    true,
 						ElementType: types.StringType,
 						Validators:  []validator.List{listvalidator.ValueStringsAre(validRequestID())},
-						MarkdownDescription: "Ids of requests to give up, as errors show them: the next apply **sends these prompts again**, " +
-							"which starts other jobs. `AGENT_JOURNAL_FORGET` adds ids, separated by commas.",
+						MarkdownDescription: "Ids of requests to give up, as errors show them: the next apply **sends these prompts again**. " +
+							"`AGENT_JOURNAL_FORGET` adds ids, separated by commas.",
 					},
 				},
 			},

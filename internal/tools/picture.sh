@@ -36,14 +36,15 @@ grep -q 'That took' "$tmp/demo.cast" || {
 draw() {
 	awk -v "from=$2" -v "until=$3" -f internal/tools/picture/retime.awk "$tmp/demo.cast" >"$tmp/retimed.cast"
 	"$tmp/node_modules/.bin/svg-term" --in "$tmp/retimed.cast" --out "$tmp/demo.svg" --window --no-cursor
-	# Where nothing moves, or must not, the last frame is shown.
+	# Where nothing moves, or must not, the last frame is shown. svgo has renamed the keyframes.
+	name=$(sed -n 's/.*@keyframes \([a-z]*\){.*/\1/p' "$tmp/demo.svg")
 	last=$(sed -n 's/.*to{transform:translateX(\(-[0-9]*\)px)}}.*/\1/p' "$tmp/demo.svg")
 	sed "s|<g style=\"animation-duration:\([0-9.]*s\);[^\"]*\">|<g class=\"play\" transform=\"translate(${last:?})\">|
-		s|</style>|@media (prefers-reduced-motion:no-preference){.play{animation:r 15s steps(1,end) infinite}}</style>|" \
+		s|</style>|@media (prefers-reduced-motion:no-preference){.play{animation:${name:?} 15s steps(1,end) infinite}}</style>|" \
 		"$tmp/demo.svg" >"docs/images/$1.svg"
 	grep -q 'class="play" transform' "docs/images/$1.svg"
 }
-draw demo 'Plan: shows' 'It changes again'
-draw killed 'It changes again' 'What reached'
+draw demo 'Plan: shows' 'Nothing has changed'
+draw killed 'One more release' 'nothing: to the end'
 
 ls -l docs/images

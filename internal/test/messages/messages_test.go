@@ -42,16 +42,17 @@ func TestNoOtherPackageWordsDiagnostics(t *testing.T) {
 	}
 }
 
-// The guide has a section for each summary of an error or warning that the
-// provider can show, and for no other.
+// The first list of the guide names each summary of an error or warning that the
+// provider can show, and no other.
 func TestGuideHasEveryMessage(t *testing.T) {
 	guide, err := os.ReadFile("../../../templates/guides/troubleshooting.md.tmpl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var documented, found []string
-	for _, match := range regexp.MustCompile("(?m)^### (.*)$").FindAllStringSubmatch(string(guide), -1) {
-		documented = append(documented, match[1])
+	own, _, _ := strings.Cut(string(guide), "\n## ")
+	for _, item := range regexp.MustCompile("(?m)^- `(.*?)`: ").FindAllStringSubmatch(own, -1) {
+		documented = append(documented, strings.Split(item[1], "`, `")...)
 	}
 	// The first texts of diagnostics: where functions make them, in what is named so, and in the first lines
 	// of texts. And the attributes whose summary is made of their name.

@@ -56,7 +56,8 @@ type demo struct {
 	color   bool
 	cli     tfcli.CLI
 	plugin  tfcli.Plugin
-	dir     string // the root module
+	example string // the folder with the configuration
+	dir     string // the root module: its copy
 	service *simulator.Server
 	env     []string // configures the provider for the service
 	key     string
@@ -76,7 +77,7 @@ func run(ctx context.Context, out io.Writer, color bool, example string, first t
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	// The key is a canary: wherever it turns up, the real key would.
-	d := &demo{Writer: out, color: color, dir: filepath.Join(tmp, "example"), key: "canary_" + strings.ToLower(rand.Text())}
+	d := &demo{Writer: out, color: color, example: example, dir: filepath.Join(tmp, "example"), key: "canary_" + strings.ToLower(rand.Text())}
 	if d.cli, err = tfcli.Find(ctx, d); err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func run(ctx context.Context, out io.Writer, color bool, example string, first t
 		}
 	}
 	d.report()
-	fmt.Fprintf(d, "\nThat took %s. To try it by hand: docs/guides/getting-started.md. With Mintlify: docs/guides/mintlify.md.\n",
+	fmt.Fprintf(d, "\nThat took %s. To try it yourself: docs/guides/getting-started.md. With Mintlify: docs/guides/mintlify.md.\n",
 		time.Since(start).Round(time.Second))
 	if d.wrong > 0 {
 		return errors.New("not everything was as expected")
@@ -123,7 +124,7 @@ func run(ctx context.Context, out io.Writer, color bool, example string, first t
 func (d *demo) report() {
 	jobs := d.service.Jobs()
 	d.check(len(jobs) == 3 && !slices.ContainsFunc(jobs, func(j simulator.Job) bool { return len(j.Prompts) != 1 }),
-		"the service has three jobs, one for each version of the file")
+		"the service has three jobs, one for each release")
 	d.check(!slices.ContainsFunc(d.service.Requests(), func(r simulator.Request) bool { return !r.Authorized }), "every request carried the key")
 	d.check(!slices.ContainsFunc(d.checks, func(c string) bool { return strings.Contains(c, "the key is in") }), "the key was found in no output and no file")
 

@@ -21,15 +21,11 @@ import (
 	"time"
 )
 
-// spec is the file that examples/demo documents.
-const spec = "openapi.yaml"
-
 // step is one call of the CLI.
 type step struct {
 	headline string
 	name     string // in the table
 	args     []string
-	adds     string // a line that is added to the file before
 	checkout bool   // on another machine: what is not in the repository is gone
 	kill     bool   // kill the CLI while it waits; any exit code will do
 	create   int    // POSTs that it should send
@@ -38,56 +34,31 @@ type step struct {
 }
 
 func steps() []step {
-	apply := []string{"apply", "-auto-approve"}
+	apply := func(release string) []string { return []string{"apply", "-auto-approve", "-var=release=" + release} }
 	return []step{
 		{headline: "Install the provider that was just built", name: "init", args: []string{"init"}},
-		{headline: "Plan: shows the prompt, and sends nothing", name: "plan", args: []string{"plan"}},
-		{headline: "Apply: one job. The link of its pull request is an output", name: "apply",
-			args: apply, create: 1, get: true, status: "completed"},
+		{headline: "Plan: shows the prompt, and sends nothing", name: "plan", args: []string{"plan", "-var=release=v2.4.0"}},
+		{headline: "Apply: one job. Once its pull request exists, the release ships", name: "apply",
+			args: apply("v2.4.0"), create: 1, get: true, status: "completed"},
 		{headline: "Nothing has changed: no changes (or -detailed-exitcode would exit with 2)", name: "plan again",
-			args: []string{"plan", "-detailed-exitcode"}, get: true, status: "completed"},
-		{headline: "The file changes: another job, another pull request", name: "apply, changed file",
-			args: apply, adds: "  /v1/refunds: {}", create: 1, get: true, status: "completed"},
-		{headline: "It changes again, and the runner dies while it waits", name: "apply, killed",
-			args: apply, adds: "  /v1/payouts: {}", create: 1, get: true, kill: true},
+			args: []string{"plan", "-var=release=v2.4.0", "-detailed-exitcode"}, get: true, status: "completed"},
+		{headline: "The next release: another job, another pull request", name: "apply, next release",
+			args: apply("v2.5.0"), create: 1, get: true, status: "completed"},
+		{headline: "One more release, and the runner dies while it waits", name: "apply, killed",
+			args: apply("v2.6.0"), create: 1, get: true, kill: true},
 		{headline: "Another runner: a new checkout, without the state", name: "init",
 			args: []string{"init"}, checkout: true},
-		{headline: "Apply: the job of the killed run is adopted, and nothing is sent", name: "apply again",
-			args: apply, get: true, status: "completed"},
+		{headline: "Apply: the job of the killed run is adopted, nothing is sent, and the release ships", name: "apply again",
+			args: apply("v2.6.0"), get: true, status: "completed"},
 	}
-}
-
-// prepare changes the files as a step says.
-func (d *demo) prepare(s step) error {
-	if s.adds != "" {
-		fmt.Fprintln(d, d.paint("\x1b[1m", fmt.Sprintf("$ echo '%s' >> %s", s.adds, spec)))
-		file, err := os.OpenFile(filepath.Join(d.dir, spec), os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(file, s.adds)
-		return errors.Join(err, file.Close())
-	}
-	if !s.checkout {
-		return nil
-	}
-	old := d.dir
-	d.dir = filepath.Join(filepath.Dir(old), "checkout")
-	if err := os.Mkdir(d.dir, 0o700); err != nil {
-		return err
-	}
-	for _, name := range []string{"main.tf", spec} {
-		if err := os.Rename(filepath.Join(old, name), filepath.Join(d.dir, name)); err != nil {
-			return err
-		}
-	}
-	return os.RemoveAll(old)
 }
 
 // do runs a step and compares what it sent and left with what it should have.
 func (d *demo) do(ctx context.Context, s step) error {
-	if err := d.prepare(s); err != nil {
-		return err
+	if s.checkout {
+		if err := errors.Join(os.RemoveAll(d.dir), os.CopyFS(d.dir, os.DirFS(d.example))); err != nil {
+			return err
+		}
 	}
 	before := d.service.Counts()
 	output, err := d.call(ctx, s)
@@ -196,6 +167,7 @@ func (d *demo) state() (id, status string, err error) {
 	}
 	var file struct {
 		Resources []struct {
+			Type      string
 			Instances []struct {
 				Status     string // "tainted", or absent
 				Attributes struct{ ID, Status string }
@@ -206,6 +178,9 @@ func (d *demo) state() (id, status string, err error) {
 		err = json.Unmarshal(text, &file)
 	}
 	for _, resource := range file.Resources {
+		if resource.Type != "agent_job" {
+			continue
+		}
 		for _, instance := range resource.Instances {
 			id, status = instance.Attributes.ID, instance.Attributes.Status+instance.Status
 		}

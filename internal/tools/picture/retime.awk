@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MPL-2.0
 
 # Retimes a part of a recording of asciinema (version 2) for readers: from the step whose headline matches "from" to the one that
-# matches "until". No wait is longer than 1 s, each step stays for 1.5 s and the end for 4 s, all scaled down to 15 s in total.
+# matches "until", or to the end. No wait is longer than 1 s, each step stays for 1.5 s and the end for 4 s, all scaled down to 15 s in total.
 NR == 1 {
 	sub(/, "idle_time_limit": [0-9.]*/, "")
 	sub(/, "env": \{[^}]*\}/, "")
