@@ -67,7 +67,8 @@ func (a *arguments) differingArguments(state *arguments) (names []string) {
 	return names
 }
 
-// areArgumentsKnown reports whether a plan knows all that the record of a name is compared with, but for the prompt.
+// areArgumentsKnown reports whether a plan knows all that the record of a name is compared with,
+// but for the prompt.
 func (m *jobModel) areArgumentsKnown(ctx context.Context) bool {
 	compared := []attr.Value{m.ProjectID, m.Name}
 	for _, a := range m.all() {
@@ -82,7 +83,8 @@ func (m *jobModel) areArgumentsKnown(ctx context.Context) bool {
 	return !m.promptText().IsNull()
 }
 
-// request is what the job wants for its name: a message to the job that it has, if jobID is not empty, or else a create.
+// request is what the job wants for its name: a message to the job that it has, if jobID is not
+// empty, or else a create.
 func (m *jobModel) request(ctx context.Context, jobID string) send.Request {
 	triggers := map[string]*string{}
 	_ = m.Triggers.ElementsAs(ctx, &triggers, true)

@@ -12,9 +12,9 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// await waits until a job that is already in the state finishes, and reports its
-// outcome. A wait that stops early is an error: a create then taints the resource, whose next create adopts the job. But after Ctrl-C, the
-// CLI fails without an error of ours, and there is no need to taint.
+// await waits until a job that is already in the state finishes, and reports its outcome. A wait
+// that stops early is an error: a create then taints the resource, whose next create adopts the
+// job. But after Ctrl-C, the CLI fails without an error of ours, and there is no need to taint.
 func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
 	target := wait.Target{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
 	if at := out.marks.message.SentAt; !at.IsZero() { // by this call or an earlier one
@@ -49,9 +49,9 @@ func (d *ProviderData) next(ctx context.Context, job *jobModel, isTainted bool, 
 	}
 }
 
-// cutShort ends a call whose wait stopped before the job finished. The state holds
-// the job as active, and a mark tells the next plan what it was waiting for. A create may also adopt a job that was last
-// sent a message.
+// cutShort ends a call whose wait stopped before the job finished. The state holds the job as
+// active, and a mark tells the next plan what it was waiting for. A create may also adopt a job
+// that was last sent a message.
 func (d *ProviderData) cutShort(
 	ctx context.Context, job *jobModel, err error, after wait.Event, isCreate bool, options waitOptions, out stateWriter,
 ) {

@@ -13,8 +13,9 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// What an apply will do is decided here, from values to values: decide for a job in the state, and the methods of create for one that
-// is not there. What the record of a name says, the journal's table has decided before.
+// What an apply will do is decided here, from values to values: decide for a job in the state, and
+// the methods of create for one that is not there. What the record of a name says, the journal's
+// table has decided before.
 
 // effect is what an apply does with the prompt of a job in the state.
 type effect int
@@ -24,11 +25,12 @@ const (
 	keepPrompt effect = iota
 	// storePrompt: the job was imported, and the state gets its prompt.
 	storePrompt
-	// sendMessage: the prompt is new, or not known yet. A job that is closed is sent nothing: then the apply fails, unless an earlier run
-	// has sent the prompt. A prompt_wo that is not known yet replaces no job, because an ephemeral value is unknown in every plan.
+	// sendMessage: the prompt is new, or not known yet. A job that is closed is sent nothing: then
+	// the apply fails, unless an earlier run has sent the prompt. A prompt_wo that is not known yet
+	// replaces no job, because an ephemeral value is unknown in every plan.
 	sendMessage
-	// replace: an argument or the project is new, a person has given up the job's last request, or the job failed and on_failure is
-	// "retry".
+	// replace: an argument or the project is new, a person has given up the job's last request, or
+	// the job failed and on_failure is "retry".
 	replace
 	// replaceClosed: the prompt is new, and the job cannot accept messages.
 	replaceClosed
@@ -48,8 +50,8 @@ type change struct {
 
 func (c change) replaces() bool { return c.effect == replace || c.effect == replaceClosed }
 
-// decide compares a plan with the state. What the state does not show comes in: a project that is new, a request that is given up, and
-// what the record of the name says of a new prompt.
+// decide compares a plan with the state. What the state does not show comes in: a project that is
+// new, a request that is given up, and what the record of the name says of a new prompt.
 func decide(
 	plan, state *jobModel, m *messageMarks, options waitOptions, isNewProject, isGivenUp bool, verdict journal.Verdict,
 ) change {
@@ -92,8 +94,8 @@ func decide(
 	return c
 }
 
-// setValues sets the planned values. It promises no value that the service may change, nor one that the journal decides: another run may
-// write there before the apply.
+// setValues sets the planned values. It promises no value that the service may change, nor one that
+// the journal decides: another run may write there before the apply.
 func (c change) setValues(plan, state *jobModel) {
 	plan.shownJob = state.shownJob
 	if !plan.Prompt.IsNull() && plan.comparedPrompt().Equal(state.comparedPrompt()) {
@@ -124,7 +126,8 @@ type create struct {
 	isKnown  bool            // the plan knows the record, or that there is none
 }
 
-// hasReplaced reports whether the name has the job that the apply replaces, so that its Delete releases the name first.
+// hasReplaced reports whether the name has the job that the apply replaces, so that its Delete
+// releases the name first.
 func (c *create) hasReplaced() bool {
 	return c.record != nil && c.record.Job != "" && c.record.Job == c.replaced
 }
@@ -134,7 +137,8 @@ func (c *create) sends() bool {
 	return c.verdict == journal.Send || c.verdict == journal.Continue || c.hasReplaced()
 }
 
-// mayKeepJob reports whether the apply may adopt the job that the name has, or send it the prompt, as far as the plan knows.
+// mayKeepJob reports whether the apply may adopt the job that the name has, or send it the prompt,
+// as far as the plan knows.
 func (c *create) mayKeepJob() bool {
 	return !c.isKnown || c.record == nil || c.record.Last == nil || c.verdict == journal.Adopt || c.verdict == journal.Continue
 }
@@ -147,8 +151,8 @@ func (c *create) adopted() string {
 	return c.record.Job
 }
 
-// warning says what a plan's symbols do not show: why the apply will fail, or that it starts a job beside another one. With neither,
-// isNeeded is false.
+// warning says what a plan's symbols do not show: why the apply will fail, or that it starts a job
+// beside another one. With neither, isNeeded is false.
 func (c *create) warning() (text wording.Diagnostic, isNeeded bool) {
 	switch r := c.record; {
 	case r == nil, c.hasReplaced(), c.verdict == journal.Adopt, c.verdict == journal.Continue:

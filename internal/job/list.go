@@ -49,7 +49,8 @@ func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.L
 	}
 }
 
-// find returns the records of the jobs to list, and warns once of all requests without a known outcome: the CLI groups equal warnings.
+// find returns the records of the jobs to list, and warns once of all requests without a known
+// outcome: the CLI groups equal warnings.
 func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (found []*journal.Record) {
 	j := l.provider.Sender.Journal
 	if !j.Keeps() {

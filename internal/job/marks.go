@@ -16,7 +16,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
-// marks are what a later call must know about a job and no attribute shows. They are in the private state.
+// marks are what a later call must know about a job and no attribute shows. They are in the private
+// state.
 type marks struct {
 	message messageMarks
 	record  recordMarks
@@ -29,7 +30,7 @@ type messageMarks struct {
 	Unconfirmed     bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
 	IsMissing       bool      `json:"missing,omitempty"`     // the last refresh did not find the job
 	RefusesMessages bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
-	RefusedPrompt   string    `json:"refused,omitempty"`     // hash of a prompt that it refused after it had finished; another one is enough
+	RefusedPrompt   string    `json:"refused,omitempty"`     // hash of the one that it refused when it had finished: a second one closes it
 	Prompt          string    `json:"prompt,omitempty"`      // the hash of the last write-only prompt sent to the job
 }
 
@@ -38,14 +39,15 @@ type recordMarks struct {
 	Adoption string `json:"adoption,omitempty"` // of the job by this object, as the record knows it
 }
 
-// planMarks are what a planned object leaves to the calls that apply it, and the first planning call of a replacement to the second.
+// planMarks are what a planning call tells those that follow it: the second planning call of a
+// replacement (T2), and the Update or Delete that applies the plan (T6).
 type planMarks struct {
 	IsPromptIgnored bool       `json:"ignored,omitempty"`   // there is no prompt to compare, because of ignore_changes
-	Job             string     `json:"job,omitempty"`       // in the prior state: for the second call, the one that is replaced
+	Job             string     `json:"job,omitempty"`       // in the prior state of the first call; none if the object is tainted (T1, T2)
 	Successor       *successor `json:"successor,omitempty"` // the object is a new one
 }
 
-// successor is a new object, as the Delete of the one that it replaces must know it.
+// successor is a new object, as a plan shows it to the Delete of the object that it replaces.
 type successor struct {
 	Name      string `json:"name,omitempty"`
 	MayBeSame bool   `json:"same,omitempty"` // the name has a job of the same request, or the plan cannot tell
@@ -83,8 +85,8 @@ func (m *marks) write(ctx context.Context, p privateState) {
 	}
 }
 
-// promptSaved follows the write of a job to the state, whose prompt is now the one that was sent to it.
-// A plan must not call it: it has not sent the prompt.
+// promptSaved follows the write of a job to the state, whose prompt is now the one that was sent to
+// it. A plan must not call it: it has not sent the prompt.
 func (m *messageMarks) promptSaved(job *jobModel) {
 	switch {
 	case !job.PromptWO.IsNull():
@@ -99,7 +101,8 @@ func (m *messageMarks) lastPrompt(state *jobModel) lastPrompt {
 	return lastPrompt{text: state.comparedPrompt(), jobID: state.ID.ValueString(), hash: m.Prompt}
 }
 
-// messaged follows a message: one that was accepted at that time, or, without a time, one that may have arrived.
+// messaged follows a message: one that was accepted at that time, or, without a time, one that may
+// have arrived.
 func (m *messageMarks) messaged(at time.Time) {
 	m.RefusesMessages, m.RefusedPrompt = false, ""
 	m.Unconfirmed = at.IsZero()
@@ -114,7 +117,8 @@ func (m *messageMarks) refuses(hash string, reason agentapi.Reason) {
 	m.RefusedPrompt = hash
 }
 
-// observed follows a refresh. It returns the status that the record shows of the run that the last message started.
+// observed follows a refresh. It returns the status that the record shows of the run that the last
+// message started.
 func (m *messageMarks) observed(before *jobModel, status agentapi.Status) agentapi.Status {
 	if status == "" { // it shows nothing
 		return status

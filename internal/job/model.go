@@ -107,8 +107,8 @@ func (r *shownJob) ended() bool { return agentapi.Status(r.Status.ValueString())
 //nolint:gochecknoglobals // never changed
 var sourceTypes = map[string]attr.Type{"repository": types.StringType, "ref": types.StringType}
 
-// set writes a job record of the service into the model. Nothing else writes these attributes, but for the status while a message
-// has its effect.
+// set writes a job record of the service into the model. Nothing else writes these attributes, but
+// for the status while a message has its effect.
 func (r *shownJob) set(job *agentapi.Job) diag.Diagnostics {
 	var diags diag.Diagnostics
 	r.ID = types.StringValue(job.ID)
@@ -138,8 +138,8 @@ func (r *shownJob) set(job *agentapi.Job) diag.Diagnostics {
 	return diags
 }
 
-// markRunUnknown marks what a message or a resumed wait usually changes as unknown. The plan promises that the rest stays, which
-// keepPlanned holds: a later refresh shows what has changed.
+// markRunUnknown marks what a message or a resumed wait usually changes as unknown. The plan
+// promises that the rest stays, which keepPlanned holds: a later refresh shows what has changed.
 func (r *shownJob) markRunUnknown() {
 	r.Status, r.PRLink = types.StringUnknown(), types.StringUnknown()
 }
@@ -159,15 +159,17 @@ func printable(text *string) types.String {
 	return types.StringValue(escape.Printable(*text))
 }
 
-// webLink reports whether a link is safe to show, to open, and to write into Markdown and scripts, as pipelines do: who reads it
-// sees the host that it leads to, and nothing in it ends a link or a word. So it has no user, and only the characters that
-// pull requests of GitHub, GitLab, Bitbucket and Azure DevOps need, which spell others as xn-- and %.
+// webLink reports whether a link is safe to show, to open, and to write into Markdown and scripts,
+// as pipelines do: who reads it sees the host that it leads to, and nothing in it ends a link or a
+// word. So it has no user, and only the characters that pull requests of GitHub, GitLab, Bitbucket
+// and Azure DevOps need, which spell others as xn-- and %.
 func webLink(link string) bool { return len(link) <= maxLinkLength && webURL.MatchString(link) }
 
 var webURL = regexp.MustCompile(`^(?i:https?)://[\w.-]+(?::\d+)?(?:[/?#](?:[\w.~/?#+=-]|%[\dA-Fa-f]{2})*)?$`)
 
-// promptText is the prompt from whichever attribute is set, as it is sent: as it was written, but for the line ends that
-// Git gives heredocs and files on some machines. Nothing makes a CR alone, so that stays.
+// promptText is the prompt from whichever attribute is set, as it is sent: as it was written, but
+// for the line ends that Git gives heredocs and files on some machines. Nothing makes a CR alone,
+// so that stays.
 func (m *jobModel) promptText() types.String {
 	prompt := m.Prompt
 	if prompt.IsNull() {
@@ -188,8 +190,9 @@ func (m *jobModel) comparedPrompt() types.String {
 	return types.StringValue(canonical(prompt.ValueString()))
 }
 
-// canonical is the text that all texts of the same prompt have in common. What an editor, a checkout or a heredoc changes
-// and nobody sees makes no other prompt: a byte order mark, and white space at the end of a line or of the whole.
+// canonical is the text that all texts of the same prompt have in common. What an editor, a
+// checkout or a heredoc changes and nobody sees makes no other prompt: a byte order mark, and white
+// space at the end of a line or of the whole.
 func canonical(text string) string {
 	lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
 	for i, line := range lines {

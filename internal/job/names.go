@@ -21,10 +21,12 @@ func (m *jobModel) projectAndName() projectAndName {
 	return projectAndName{m.ProjectID.ValueString(), m.Name.ValueString()}
 }
 
-// ofJob stands for a job among names: a resource owns it, too, so that no other one adopts it under another name.
+// ofJob stands for a job among names: a resource owns it, too, so that no other one adopts it under
+// another name.
 func ofJob(jobID string) projectAndName { return projectAndName{"", jobID} }
 
-// names are what a process knows of the resources that have names. It plans or applies one configuration.
+// names are what a process knows of the resources that have names. It plans or applies one
+// configuration.
 type names struct {
 	isApplying atomic.Bool // a call has applied something: an apply plans each resource again, and must not fail then (T4)
 
@@ -34,7 +36,8 @@ type names struct {
 	prompts map[projectAndName]string // the hashes of the last write-only prompts, as a refresh has read them
 }
 
-// owner is the resource that has a name or a job, as a plan shows it. A host may plan one resource more than once.
+// owner is the resource that has a name or a job, as a plan shows it. A host may plan one resource
+// more than once.
 type owner struct {
 	job     string // of the resource, or the one that it replaces; empty if the plan sees a new one
 	request string // tells two apart: what a new one sends, or else the name, if a job is owned; empty while that is not known
@@ -46,8 +49,8 @@ func (o owner) mayBe(other owner) bool {
 	return o.job == other.job && (o.request == other.request || o.request == "" || other.request == "")
 }
 
-// own makes sure that no other resource has the name, nor the job that is kept or adopted, if there is one. Once an apply has begun, its
-// creates stop instead.
+// own makes sure that no other resource has the name, nor the job that is kept or adopted, if there
+// is one. Once an apply has begun, its creates stop instead.
 func (d *ProviderData) own(plan *jobModel, o owner, jobID string, diags *diag.Diagnostics) {
 	isOnly, name := true, plan.Name.ValueString()
 	if name != "" && !plan.ProjectID.IsUnknown() { // else it is unknown, or ignore_changes hides that of an imported job
@@ -75,7 +78,8 @@ func (n *names) own(name projectAndName, o owner) (isOnly bool) {
 	return true
 }
 
-// beginCreate notes that a resource with the name is created, and reports whether no other one of this apply has the name.
+// beginCreate notes that a resource with the name is created, and reports whether no other one of
+// this apply has the name.
 func (n *names) beginCreate(name projectAndName) (isOnly bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -95,7 +99,8 @@ func (n *names) endCreate(name projectAndName, jobID string) {
 	}
 }
 
-// forgetCreate follows a state that has the job: the apply that created it is over. "terraform test" runs several applies in a process.
+// forgetCreate follows a state that has the job: the apply that created it is over. "terraform
+// test" runs several applies in a process.
 func (n *names) forgetCreate(name projectAndName, jobID string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -104,7 +109,8 @@ func (n *names) forgetCreate(name projectAndName, jobID string) {
 	}
 }
 
-// hasCreated reports whether this apply has created another resource with a job that leaves the state.
+// hasCreated reports whether this apply has created another resource with a job that leaves the
+// state.
 func (n *names) hasCreated(name projectAndName, jobID string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -18,7 +18,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// ModifyPlan plans what an apply would do, and promises no value that the service may change. It sends and writes nothing.
+// ModifyPlan plans what an apply would do, and promises no value that the service may change. It
+// sends and writes nothing.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
 	r.provider.lacks(&resp.Diagnostics) // it plans all the same: an apply must not plan other values than the plan before it
@@ -34,8 +35,9 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 }
 
-// planNew plans a job that no state has, or the one that follows a tainted resource. Of a replacement, this is the second call (T1, T2 in
-// TERRAFORM.md), which finds what the first one has left in the private state.
+// planNew plans a job that no state has, or the one that follows a tainted resource. Of a
+// replacement, this is the second call (T1, T2 in TERRAFORM.md), which finds what the first one has
+// left in the private state.
 func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan jobModel
 	diags := &resp.Diagnostics
@@ -85,15 +87,17 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 	if c.sends() {
 		d.planRequest(c.request, diags)
 	}
-	// A job beside another one is shown by the plan command only: an apply's own plan cannot tell it from a replacement with
-	// create_before_destroy (T3), which also sends while the name has a job.
+	// A job beside another one is shown by the plan command only: an apply's own plan cannot tell
+	// it from a replacement with create_before_destroy (T3), which also sends while the name has a
+	// job.
 	if text, isNeeded := c.warning(); isNeeded && !isApplying && (c.verdict != journal.Send || d.IsPlanCommand) {
 		validate.WarnAt(diags, path.Root("name"), text)
 	}
 	return c
 }
 
-// planExisting plans what becomes of a job in the state: it decides, sets the planned values, and then says what these do not show.
+// planExisting plans what becomes of a job in the state: it decides, sets the planned values, and
+// then says what these do not show.
 func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan, state jobModel
 	diags := &resp.Diagnostics
@@ -153,8 +157,9 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	d.warn(ctx, c, &plan, &state, &marks.message, diags)
 }
 
-// peekMessage tells what a prompt that is new, or the first one of an imported job, would meet in the record of the name. While that is
-// not known, it is nothing. A plan without changes asks the journal nothing.
+// peekMessage tells what a prompt that is new, or the first one of an imported job, would meet in
+// the record of the name. While that is not known, it is nothing. A plan without changes asks the
+// journal nothing.
 func (d *ProviderData) peekMessage(
 	ctx context.Context, plan *jobModel, last lastPrompt, diags *diag.Diagnostics,
 ) (journal.Verdict, *journal.Record) {
@@ -189,9 +194,10 @@ func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel
 	}
 }
 
-// planRequest counts a request that the apply sends. What is beyond a limit fails the plan if it is a create. A message may be that of a
-// resource which -replace replaces, so the plan only warns. Once an apply has begun, its calls refuse what is beyond a limit: an error of
-// its own plan would leave the old object of a replacement with create_before_destroy as a deposed one (T4).
+// planRequest counts a request that the apply sends. What is beyond a limit fails the plan if it is
+// a create. A message may be that of a resource which -replace replaces, so the plan only warns.
+// Once an apply has begun, its calls refuse what is beyond a limit: an error of its own plan would
+// leave the old object of a replacement with create_before_destroy as a deposed one (T4).
 func (d *ProviderData) planRequest(request send.Request, diags *diag.Diagnostics) {
 	if d.names.isApplying.Load() {
 		return

@@ -62,7 +62,8 @@ func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
 	return false
 }
 
-// lacks reports whether a setting is missing. A refresh or a plan says so once, not for each resource.
+// lacks reports whether a setting is missing. A refresh or a plan says so once, not for each
+// resource.
 func (d *ProviderData) lacks(diags *diag.Diagnostics) bool {
 	if len(d.Missing) > 0 {
 		d.saysMissing.Do(func() { d.usable(diags) })
@@ -112,7 +113,8 @@ func (d *ProviderData) warnOfPlace(diags *diag.Diagnostics) {
 	}
 }
 
-// lastRequest is the id of the last request for a job, by which a person can give it up. It is empty if the journal does not show one.
+// lastRequest is the id of the last request for a job, by which a person can give it up. It is
+// empty if the journal does not show one.
 func (d *ProviderData) lastRequest(ctx context.Context, job *jobModel) string {
 	return d.Sender.Journal.LastRequest(ctx, job.ProjectID.ValueString(), job.Name.ValueString(), job.ID.ValueString())
 }

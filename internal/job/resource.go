@@ -67,8 +67,9 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "create", "update")
 }
 
-// Create sends the prompt as a new job, or takes what the record of the name has: it adopts the job, or sends it the prompt as a message.
-// What it returns with an error taints the resource (T5), so the next apply comes back here.
+// Create sends the prompt as a new job, or takes what the record of the name has: it adopts the
+// job, or sends it the prompt as a message. What it returns with an error taints the resource (T5),
+// so the next apply comes back here.
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics, nil}
 	r.provider.names.isApplying.Store(true)
@@ -161,7 +162,8 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 }
 
-// keepUnrefreshed is a refresh while the provider's configuration is not known, or something is missing in it.
+// keepUnrefreshed is a refresh while the provider's configuration is not known, or something is
+// missing in it.
 func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
 	switch {
 	case r.provider.lacks(out.diags):
@@ -174,8 +176,8 @@ func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, import
 	out.identify(ctx, job)
 }
 
-// Update sends a new prompt as a message, resumes a wait that stopped earlier, and stores what needs neither. Its errors do not taint
-// (T5), so each apply comes back here until the job is done.
+// Update sends a new prompt as a message, resumes a wait that stopped earlier, and stores what
+// needs neither. Its errors do not taint (T5), so each apply comes back here until the job is done.
 func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics, nil}
 	isIgnored := out.marks.plan.IsPromptIgnored
@@ -201,7 +203,8 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
 
-	// A CLI refuses an apply that replaces what its plan did not. So to a closed job, only a message counts that an earlier run has sent.
+	// A CLI refuses an apply that replaces what its plan did not. So to a closed job, only a
+	// message counts that an earlier run has sent.
 	change := decide(&job, &before, &out.marks.message, options, false, false, journal.AlreadySent)
 	isMessage := change.effect == sendMessage
 	out.planned = &before.shownJob
@@ -255,8 +258,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) // by now, the store may have taken it
 }
 
-// Delete removes the job from the state, and decides what becomes of its name. It releases it, so that the next create sends, unless the
-// resource is only tainted, or another one of this apply has adopted the job. Nothing is sent: the service cannot cancel a job.
+// Delete removes the job from the state, and decides what becomes of its name. It releases it, so
+// that the next create sends, unless the resource is only tainted, or another one of this apply has
+// adopted the job. Nothing is sent: the service cannot cancel a job.
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
@@ -333,7 +337,8 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 	}
 }
 
-// checkName checks that a request has a name: ignore_changes may hide it, and without it nothing would be recorded.
+// checkName checks that a request has a name: ignore_changes may hide it, and without it nothing
+// would be recorded.
 func checkName(request send.Request, diags *diag.Diagnostics) (ok bool) {
 	if request.Name == "" {
 		validate.ErrorAt(diags, path.Root("name"), wording.NameMissing(request))
@@ -354,8 +359,8 @@ func (d *ProviderData) assign(ctx context.Context, job *jobModel, out stateWrite
 	return true
 }
 
-// saveOutcome writes to the state what became of a request, from the moment that its job may have the prompt, so that no later apply sends
-// that again.
+// saveOutcome writes to the state what became of a request, from the moment that its job may have
+// the prompt, so that no later apply sends that again.
 func saveOutcome(
 	ctx context.Context, job *jobModel, outcome send.Outcome, operation *send.Operation, out stateWriter,
 ) (warnings diag.Diagnostics) {
@@ -406,9 +411,10 @@ func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, out s
 	}
 }
 
-// noteRefusal notes that a job which has finished has refused a message, because of its prompt or because it has finished: a service may
-// refuse messages to every such job. If this and earlier refusals show that the job accepts none any more, the next plan replaces it. A
-// create has no private state that could keep an earlier refusal, so for it one is enough.
+// noteRefusal notes that a job which has finished has refused a message, because of its prompt or
+// because it has finished: a service may refuse messages to every such job. If this and earlier
+// refusals show that the job accepts none any more, the next plan replaces it. A create has no
+// private state that could keep an earlier refusal, so for it one is enough.
 func (r *jobResource) noteRefusal(
 	ctx context.Context, job *jobModel, outcome *send.Outcome, operation *send.Operation, isCreate bool, out stateWriter,
 ) {

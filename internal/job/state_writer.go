@@ -40,7 +40,8 @@ func (w stateWriter) save(ctx context.Context, job *jobModel) {
 	w.identify(ctx, job)
 }
 
-// identify writes the identity where there is none: it never changes, and a state from an old CLI does not have it.
+// identify writes the identity where there is none: it never changes, and a state from an old CLI
+// does not have it.
 func (w stateWriter) identify(ctx context.Context, job *jobModel) {
 	if w.identity != nil && w.identity.Raw.IsNull() {
 		w.reportUnwritten("identity", job, w.identity.Set(ctx, jobIdentity{job.ProjectID, job.ID}))
@@ -55,7 +56,8 @@ func (w stateWriter) reportUnwritten(to string, job *jobModel, diags diag.Diagno
 	}
 }
 
-// recoverAndSave turns a panic of a create into a diagnostic, and saves the job if the service has started it. Use it deferred.
+// recoverAndSave turns a panic of a create into a diagnostic, and saves the job if the service has
+// started it. Use it deferred.
 func (w stateWriter) recoverAndSave(ctx context.Context, job *jobModel) {
 	value := recover()
 	if value == nil {

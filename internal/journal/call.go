@@ -18,7 +18,8 @@ import (
 const (
 	// pollInterval is how often the claim of another run is looked at again.
 	pollInterval = 500 * time.Millisecond
-	// longestRequest is how long another run, whose request timeout is not known here, may wait for a response.
+	// longestRequest is how long another run, whose request timeout is not known here, may wait for
+	// a response.
 	longestRequest = 10 * time.Minute
 	// writeTime is how long it may take to write a claim, or to mark it.
 	writeTime = 2 * opTimeout
@@ -28,18 +29,19 @@ const (
 	retryLimit = time.Hour
 )
 
-// Call is one call of the CLI that sends a request for a name, or records one: what it has read and written of the name's record.
+// Call is one call of the CLI that sends a request for a name, or records one: what it has read and
+// written of the name's record.
 type Call struct {
 	wanted  Wanted
 	journal *Journal
 	ctx     context.Context // the CLI's own, without a deadline of the provider
 	unhold  func()          // the process need not wait for an outcome
 
-	under   *Record    // what the claim is written over
+	under   *Record    // what the call has looked at, and a claim is written over
 	text    store.Text // of that, or of what this call has written
 	written *Record    // what the call has written last, since it looked
-	writes  []string   // all that it has written: a response may be lost
-	taken   int        // how often another run was faster
+	writes  []string   // the ids of all its writes: it recognizes one whose response was lost
+	taken   int        // how often another run has written first
 
 	stopKeeping func() // ends the attempts to record an outcome
 
@@ -53,8 +55,9 @@ func (j *Journal) Begin(ctx context.Context, w Wanted) *Call {
 	return &Call{wanted: w, journal: j, ctx: ctx, unhold: func() {}, stopKeeping: func() {}, under: under, text: text}
 }
 
-// Look reads the record of the name and decides what the request has to do. It waits until the request of another run has
-// a response, or none can arrive. Whoever looks again and again because others write finds an end.
+// Look reads the record of the name and decides what the request has to do. It waits until the
+// request of another run has a response, or none can arrive. If other runs have written too often
+// since the last look, it returns an error.
 func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 	if c.taken > maxConflicts {
 		return 0, nil, c.journal.failed("written", errConflicts)
@@ -83,7 +86,7 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 				}
 				continue
 			}
-			r.Claim.Deadline = time.Time{} // its clock is ahead
+			r.Claim.Deadline = time.Time{} // by our clock, it has passed: that of the other run is ahead
 			verdict = c.journal.judge(r, c.wanted)
 		}
 		r = c.journal.settle(r)
@@ -101,15 +104,17 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 // ErrTaken means that the name has a record that this call has not looked at.
 var ErrTaken = errors.New("the name has a record that this run has not read")
 
-// errLate means that the process slept, or the store took its time.
+// errLate means that another run may soon take the claim for over: the process slept, or the store
+// was slow.
 var errLate = errors.New("the request was recorded too long ago")
 
-// Prove makes sure that the store can be relied on. That takes several requests, so it comes before a connection to the service is open,
-// which waits for the claim alone.
+// Prove makes sure that the store can be relied on. That takes several requests, so it comes before
+// a connection to the service is open, which waits for the claim alone.
 func (c *Call) Prove() error { return c.journal.prove(c.ctx) }
 
-// Claim claims the name for a POST that is about to be sent: it writes that over what the call has looked at, or where nothing
-// is. After an error nothing must be sent: the name has another record (ErrTaken), the store failed, or the CLI has cancelled the call.
+// Claim claims the name for a POST that is about to be sent: it writes that over what the call has
+// looked at, or where nothing is. After an error nothing must be sent: the name has another record
+// (ErrTaken), the store failed, or the CLI has cancelled the call.
 func (c *Call) Claim() error {
 	unhold := c.unhold
 	c.unhold = c.journal.process.Hold()
@@ -144,8 +149,8 @@ func (c *Call) claimed(isUnsent bool) *Record {
 	return &r
 }
 
-// Sent records that the POST may have been sent from now on, where that costs next to nothing. It fails if the claim is no longer
-// there, or if it may be over before the POST is.
+// Sent records that the POST may have been sent from now on, where that costs next to nothing. It
+// fails if the claim is no longer there, or if it may be over before the POST is.
 func (c *Call) Sent() error {
 	if !c.journal.Keeps() {
 		return nil
@@ -181,7 +186,8 @@ func (c *Call) write(ctx context.Context, r *Record) error {
 	return err
 }
 
-// offer is one attempt to write a record. What it meets may be an earlier write of the call, whose response was lost.
+// offer is one attempt to write a record. What it meets may be an earlier write of the call, whose
+// response was lost.
 func (c *Call) offer(ctx context.Context, r *Record, over store.Text) (store.Text, error) {
 	there, now, err := c.journal.put(ctx, r, over)
 	for range maxConflicts {
@@ -193,8 +199,9 @@ func (c *Call) offer(ctx context.Context, r *Record, over store.Text) (store.Tex
 	return there, err
 }
 
-// keep writes an outcome, also after the call was cancelled. A store that does not take it is asked again in the background, for up to
-// retryLimit: meanwhile other runs wait until the claim's deadline, and the end of this process as long as Drain's caller allows.
+// keep writes an outcome, also after the call was cancelled. A store that does not take it is asked
+// again in the background, for up to retryLimit: meanwhile other runs wait until the claim's
+// deadline, and the end of this process as long as Drain's caller allows.
 func (c *Call) keep(r *Record) {
 	ctx, unhold := context.WithoutCancel(c.ctx), c.unhold
 	if !c.failed(c.write(ctx, r)) {
@@ -218,7 +225,8 @@ func (c *Call) keep(r *Record) {
 	}()
 }
 
-// failed notes why the store does not show the outcome. It reports whether another attempt makes sense.
+// failed notes why the store does not show the outcome. It reports whether another attempt makes
+// sense.
 func (c *Call) failed(err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,18 +259,20 @@ func (c *Call) Withdrawn() {
 // Message turns a create into a message to the job of its name, by the verdict Continue.
 func (c *Call) Message(jobID string) { c.wanted.Job = jobID }
 
-// Left is the job that a resource of this process has left for the create; empty without one. The store may not have it.
+// Left is the job that a resource of this process has left for the create; empty without one. The
+// store may not have it.
 func (c *Call) Left() string { return c.journal.leftFor(c.wanted) }
 
 // Adopt records that this run adopts the job, so that no other resource of it does.
 func (c *Call) Adopt() error {
 	r := *c.under
-	r.Adoption, r.Released, r.Broken = newID(), false, false // a resource with another address may have left it
+	r.Adoption, r.Released, r.Broken = newID(), false, false // it is released if a resource with another address has left it
 	return c.write(context.WithoutCancel(c.ctx), &r)
 }
 
-// Assign records that the name has the job of the wanted message, which a person has imported, without sending anything. That decides
-// about a create whose outcome is unknown, and about another job of the name. started may be zero.
+// Assign records that the name has the job of the wanted message, which a person has imported,
+// without sending anything. That decides about a create whose outcome is unknown, and about another
+// job of the name. started may be zero.
 func (c *Call) Assign(ctx context.Context, started time.Time) error {
 	for {
 		if _, _, err := c.Look(ctx); err != nil {
@@ -270,7 +280,8 @@ func (c *Call) Assign(ctx context.Context, started time.Time) error {
 		}
 		r := c.claimed(false)
 		r.accept(r.Claim, c.wanted.Job)
-		r.Started, r.Arguments, r.Last.IsMessage = started, Hash(c.wanted.Arguments), false // nothing was sent that an adoption must wait for
+		// Nothing was sent, so it is no message, whose effect an adoption would wait for.
+		r.Started, r.Arguments, r.Last.IsMessage = started, Hash(c.wanted.Arguments), false
 		//nolint:contextcheck // the CLI's own, without our deadline
 		if err := c.write(context.WithoutCancel(c.ctx), r); !errors.Is(err, ErrTaken) {
 			return err

@@ -1,9 +1,9 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package journal keeps a record for each name: of the job that has it, and of the last request for it. A record is only
-// written over what its writer has read, so of two runs that want to send a request for one name, one does.
-// See the rules in internal/README.md.
+// Package journal keeps a record for each name: of the job that has it, and of the last request for
+// it. A record is only written over what its writer has read, so of two runs that want to send a
+// request for one name, one does. See the rules in internal/README.md.
 package journal
 
 import (
@@ -27,7 +27,8 @@ import (
 const (
 	// opTimeout bounds each access to a store.
 	opTimeout = 10 * time.Second
-	// maxConflicts is how often a write is tried that meets another one each time: no store is that busy.
+	// maxConflicts is how often a write is tried that meets another one each time: no store is that
+	// busy.
 	maxConflicts = 10
 )
 
@@ -44,7 +45,8 @@ type Options struct {
 	Log func(ctx context.Context, decision, name, jobID string)
 }
 
-// Journal keeps the records of one provider configuration. It is safe for concurrent use. The errors of its store are *Error.
+// Journal keeps the records of one provider configuration. It is safe for concurrent use. The
+// errors of its store are *Error.
 type Journal struct {
 	Options
 
@@ -52,7 +54,7 @@ type Journal struct {
 	process *cli.Process
 
 	failing  sync.Once
-	proving  *semaphore.Weighted // unlike a mutex, it does not keep who was cancelled
+	proving  *semaphore.Weighted // unlike for a mutex, a call that is cancelled stops waiting
 	isProven bool
 	left     sync.Map // by key: see Leave
 	index    index
@@ -84,7 +86,8 @@ func (j *Journal) FirstError(err error) (first error) {
 	return first
 }
 
-// get returns the record of a name, and the text that it was read from. Without one, the record is free.
+// get returns the record of a name, and the text that it was read from. Without one, the record is
+// free.
 func (j *Journal) get(ctx context.Context, project, name string) (*Record, store.Text, error) {
 	r, text, err := j.read(ctx, key(project, name))
 	if r == nil {
@@ -106,13 +109,15 @@ func (j *Journal) read(ctx context.Context, key string) (*Record, store.Text, er
 	return r, text, nil
 }
 
-// stamp makes a record one that this run writes. Nothing changes it afterwards: it may be offered in the background.
+// stamp makes a record one that this run writes. Nothing changes it afterwards: it may be offered
+// in the background.
 func (j *Journal) stamp(r *Record) {
 	r.Format, r.Write = format, newID()
 }
 
-// put writes a stamped record over the text that was read. The error is ErrTaken if another run has written meanwhile: then
-// now is what it has written, as far as that can be read, and there its text.
+// put writes a stamped record over the text that was read. The error is ErrTaken if another run has
+// written meanwhile: then now is what it has written, as far as that can be read, and there its
+// text.
 func (j *Journal) put(ctx context.Context, r *Record, over store.Text) (there store.Text, now *Record, _ error) {
 	if !j.Keeps() {
 		return over, nil, nil
@@ -178,17 +183,18 @@ func (j *Journal) prove(ctx context.Context) error {
 	return j.failed("written", err)
 }
 
-// AnyAdoption stands for the adoption that a record has, whichever that is: the caller has no state to compare it with.
+// AnyAdoption stands for the adoption that a record has, whichever that is: the caller has no state
+// to compare it with.
 const AnyAdoption = "any"
 
-// Release frees the name of a job that is destroyed or replaced, also while a message to the job waits for its response. It does nothing
-// if the name has another job by now, if a create has no known outcome, or if another object has adopted the job, which is then still
-// wanted.
+// Release frees the name of a job that is destroyed or replaced, also while a message to the job
+// waits for its response. It does nothing if the name has another job by now, if a create has no
+// known outcome, or if another object has adopted the job, which is then still wanted.
 func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption string) error {
 	if !j.Keeps() || name == "" || jobID == "" { // an imported job has no name yet
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx) // Ctrl-C must not leave the names of a test
+	ctx = context.WithoutCancel(ctx) // "terraform test" destroys after Ctrl-C, too, and its next run needs the names
 	for range maxConflicts {
 		r, text, err := j.get(ctx, project, name)
 		if err != nil {
@@ -215,7 +221,8 @@ func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption st
 	return j.failed("written", errConflicts)
 }
 
-// LastRequest returns the id of the last request for a job, by which a person can give it up. It is empty if the store does not show one.
+// LastRequest returns the id of the last request for a job, by which a person can give it up. It is
+// empty if the store does not show one.
 func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) (id string) {
 	r, _, err := j.get(context.WithoutCancel(ctx), project, name)       // also after a timeout, which this is about
 	if r = j.settle(r); err == nil && r.Job == jobID && r.Last != nil { // a run that was killed may have released it
@@ -231,8 +238,9 @@ type Left struct {
 	Prompt    string // the hash of the last prompt, salted with the job
 }
 
-// Leave keeps a job for a create of this process with the same request, whatever the store has of the name: the resource is only tainted,
-// or has another address. This is in no record, so a later run does not adopt what this one destroys.
+// Leave keeps a job for a create of this process with the same request, whatever the store has of
+// the name: the resource is only tainted, or has another address. This is in no record, so a later
+// run does not adopt what this one destroys.
 func (j *Journal) Leave(project, name string, l Left) { j.left.Store(key(project, name), l) }
 
 // leftFor returns the job that was left for a request; empty without one.

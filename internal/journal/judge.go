@@ -23,7 +23,8 @@ type Verdict int
 
 // The verdicts. Nothing is sent, but for Send.
 const (
-	// Send: nothing is in the way. A job with other arguments gets a successor.
+	// Send: the name is free, or it has a job with other arguments, beside which another one is
+	// started.
 	Send Verdict = iota
 	// Wait: another run is sending a request, whose response can arrive.
 	Wait
@@ -37,14 +38,16 @@ const (
 	UnknownCreate
 	// OtherPrompt: the name has a job that was last sent another prompt.
 	OtherPrompt
-	// Continue: so it has, and the create that started it failed, so that the prompt is a message to that job.
+	// Continue: so it has, and the create that started it failed, so that the prompt is a message
+	// to that job.
 	Continue
-	// OtherJob: the name has another job than the recipient of the message, or a create that nobody has decided about.
+	// OtherJob: the name has another job than the recipient of the message, or a create that nobody
+	// has decided about.
 	OtherJob
 )
 
-// judge is the protocol: it decides what a request has to do because of what its name's record says. It does not
-// depend on the CLI's state.
+// judge is the protocol: it decides what a request has to do because of what its name's record
+// says. It does not depend on the CLI's state.
 func (j *Journal) judge(r *Record, w Wanted) Verdict {
 	if !j.isOver(r.Claim) {
 		return Wait
@@ -98,13 +101,14 @@ func (j *Journal) isGivenUp(r *Record) bool { return r.Last != nil && j.IsGivenU
 // IsGivenUp reports whether a person has given up a request.
 func (j *Journal) IsGivenUp(id string) bool { return slices.Contains(j.Forget, id) }
 
-// isOver reports whether no response to a claimed request can arrive any more. A record without a claim waits for none.
+// isOver reports whether no response to a claimed request can arrive any more. A record without a
+// claim waits for none.
 func (j *Journal) isOver(claim *Request) bool {
 	return claim == nil || time.Now().After(claim.Deadline) || j.process.Ended(claim.Sender)
 }
 
-// settle returns what a record says once its claim is over, if it has one. A sender that marks a claim before it sends, and that has
-// ended on this machine without a mark, has sent nothing.
+// settle returns what a record says once its claim is over, if it has one. A sender that marks a
+// claim before it sends, and that has ended on this machine without a mark, has sent nothing.
 func (j *Journal) settle(r *Record) *Record {
 	switch {
 	case r.Claim == nil:

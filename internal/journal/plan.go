@@ -14,16 +14,19 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
-// index is what a plan reads once: a thousand resources must not time out one after another.
+// index is the list of all names with a record. A plan reads it once: if the store does not
+// respond, a thousand resources must not wait for it one after another.
 type index struct {
 	once   sync.Once
 	listed map[string]bool // by key
 	err    error
 }
 
-// Peek tells a plan what its apply would find. The record is nil if there is none, or if the plan may not know.
+// Peek tells a plan what its apply would find. The record is nil if there is none, or if the plan
+// may not know.
 func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) {
-	// A caller that is cancelled must not fail the others, nor plan something else than the plan that it applies.
+	// A caller that is cancelled must not fail the others, nor plan something else than the plan
+	// that it applies.
 	ctx, at := context.WithoutCancel(ctx), key(w.Project, w.Name)
 	j.index.once.Do(func() {
 		keys, err := j.list(ctx)

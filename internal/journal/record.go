@@ -17,7 +17,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 )
 
-// Record is what is known of a name: its job, and the last request for it. Who writes one has read what it replaces.
+// Record is what is known of a name: its job, and the last request for it. Who writes one has read
+// what it replaces.
 type Record struct {
 	Format    int       `json:"format"`
 	Project   string    `json:"project"`
@@ -73,7 +74,8 @@ func decode(text []byte, at string) (*Record, error) {
 	return r, nil
 }
 
-// hasValidIDs reports whether all ids can be such: they become paths of requests, and parts of commands to paste.
+// hasValidIDs reports whether all ids can be such: they become paths of requests, and parts of
+// commands to paste.
 func (r *Record) hasValidIDs() bool {
 	jobs, requests := []string{r.Job}, []string{}
 	for _, request := range []*Request{r.Last, r.Claim} {
@@ -85,7 +87,8 @@ func (r *Record) hasValidIDs() bool {
 		!slices.ContainsFunc(requests, func(id string) bool { return !ValidID(id) })
 }
 
-// key is where the record of a name is kept: readable, and different also where case does not count.
+// key is where the record of a name is kept: readable, and different also where case does not
+// count.
 func key(project, name string) string {
 	readable := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -131,7 +134,8 @@ func (r *Record) withUnknown() *Record {
 	return &s
 }
 
-// accept makes a request the last one, of a job that is not known after a create without a response.
+// accept makes a request the last one, of a job that is not known after a create without a
+// response.
 func (r *Record) accept(request *Request, job string) {
 	last := *request
 	last.Deadline, last.Unsent = time.Time{}, false

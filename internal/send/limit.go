@@ -28,9 +28,10 @@ type Limits struct {
 // resource identifies that of a planned request. An imported job may have no name.
 type resource struct{ project, name, job string }
 
-// Plan counts a request that an apply would send. Only the first one beyond the limit
-// is an error, so that a plan of a thousand resources has one. A resource is planned more than once: a replacement twice,
-// and by "terraform plan -minimal-refresh" once more after its refresh, which drops what was said before. Its last request counts.
+// Plan counts a request that an apply would send. Only the first one beyond the limit is an error,
+// so that a plan of a thousand resources has one. A resource is planned more than once: a
+// replacement twice, and by "terraform plan -minimal-refresh" once more after its refresh, which
+// drops what was said before. Its last request counts.
 func (l *Limits) Plan(r Request) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,8 +1,9 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package send sends creates and messages: it claims the name, counts them within the limit, and posts the request, or else does
-// what the record of the name says. A request that the service may have accepted is never repeated here.
+// Package send sends creates and messages: it claims the name, counts them within the limit, and
+// posts the request, or else does what the record of the name says. A request that the service may
+// have accepted is never repeated here.
 package send
 
 import (
@@ -27,11 +28,13 @@ type Request struct {
 	journal.Wanted
 
 	Body agentapi.NewJob // what is sent; of a message, the prompt alone
-	// OnlyIfSent: the job cannot accept messages, so that only one that an earlier run has sent counts.
+	// OnlyIfSent: the job cannot accept messages, so that only one that an earlier run has sent
+	// counts.
 	OnlyIfSent bool
 	// RetryFailed: a job of an earlier run that failed is not adopted.
 	RetryFailed bool
-	// Adopts is the job that a plan has promised to adopt: a create sends nothing instead. It may be empty.
+	// Adopts is the job that a plan has promised to adopt: a create sends nothing instead. It may
+	// be empty.
 	Adopts string
 }
 
@@ -58,7 +61,8 @@ const (
 	NoEffect
 	// Unknown: it was sent, and Err is why there is no usable response.
 	Unknown
-	// EarlierUnknown: an earlier run sent it, or a create with the same name, and its outcome is unknown.
+	// EarlierUnknown: an earlier run sent it, or a create with the same name, and its outcome is
+	// unknown.
 	EarlierUnknown
 	// OtherPrompt: the name has a job that was last sent another prompt.
 	OtherPrompt
@@ -93,8 +97,8 @@ type Sender struct {
 	Limits  Limits
 }
 
-// Operation is one call of the CLI that sends a request. As the client's recorder, it is the Call that records what the client does, but
-// for the limit.
+// Operation is one call of the CLI that sends a request. As the client's recorder, it is the Call
+// that records what the client does, but for the limit.
 type Operation struct {
 	*journal.Call
 
@@ -121,7 +125,7 @@ type next int
 const (
 	stop next = iota
 	post
-	lookAgain // another run was faster
+	lookAgain // another run has written the record first
 )
 
 // Send sends the request, unless the record of its name says otherwise.
@@ -139,8 +143,8 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 	return out
 }
 
-// send sends the request. A create claims the name first and reads its record only if there is one: that needs no right to know that
-// there is none.
+// send sends the request. A create claims the name first and reads its record only if there is one:
+// that needs no right to know that there is none.
 func (o *Operation) send(ctx context.Context) Outcome {
 	then := lookAgain
 	if o.Request.Kind() == Create && o.Request.Adopts == "" && o.Left() == "" {
@@ -242,8 +246,9 @@ func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record 
 	return Outcome{}, post
 }
 
-// otherPrompt decides about a create whose name has a job that was sent another prompt. If that job failed or was archived, a person has
-// corrected the prompt. If its create failed, it is the job of this resource, which Terraform has tainted.
+// otherPrompt decides about a create whose name has a job that was sent another prompt. If that job
+// failed or was archived, a person has corrected the prompt. If its create failed, it is the job of
+// this resource, which Terraform has tainted.
 func (o *Operation) otherPrompt(ctx context.Context, verdict journal.Verdict, record *journal.Record) (Outcome, next) {
 	out := o.find(ctx, OtherPrompt, record)
 	switch {

@@ -1,7 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package validate has what several packages need to validate values and to report about attributes.
+// Package validate has what several packages need to validate values and to report about
+// attributes.
 package validate
 
 import (

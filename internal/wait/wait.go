@@ -28,8 +28,8 @@ func MayBeStale(status agentapi.Status, message time.Time) bool {
 
 var errNoStatus = errors.New("the response has no status")
 
-// Poller retrieves a job once; *agentapi.Client is one. A wait ends with an error of it, unless that
-// is ErrUnavailable.
+// Poller retrieves a job once; *agentapi.Client is one. A wait ends with an error of it, unless
+// that is ErrUnavailable.
 type Poller interface {
 	PollJob(ctx context.Context, projectID, jobID string) (*agentapi.Job, error)
 }
@@ -62,8 +62,9 @@ type Waiter struct {
 	Schedule Schedule
 }
 
-// Wait polls until the job is terminal and returns its record, and whether a poll has shown it unfinished.
-// If it stops earlier, the error is an *Error, and the record is the last one read, or nil.
+// Wait polls until the job is terminal and returns its record, and whether a poll has shown it
+// unfinished. If it stops earlier, the error is an *Error, and the record is the last one read, or
+// nil.
 func (w Waiter) Wait(ctx context.Context, target Target) (last *agentapi.Job, sawActive bool, err error) {
 	start := time.Now()
 	if target.At.After(start) {
@@ -128,8 +129,8 @@ func (p *progress) classify(job *agentapi.Job, err error) (done bool, _ error) {
 	return p.target.After != Messaged || p.sawActive || !MayBeStale(job.Status, p.target.At), nil
 }
 
-// retryAfter is the pause that the service requested with the last fault: advice, so it is bounded, and leaves time to
-// try again before the wait ends.
+// retryAfter is the pause that the service requested with the last fault: advice, so it is bounded,
+// and leaves time to try again before the wait ends.
 func (p *progress) retryAfter(ctx context.Context, most time.Duration) time.Duration {
 	failure, isCall := errors.AsType[*agentapi.Error](p.lastFault)
 	if !isCall {

@@ -32,7 +32,8 @@ const (
 		decideMessage
 )
 
-// FailedEarlier describes a failed job that stays in the state, so that the apply fails. request is the job's last one.
+// FailedEarlier describes a failed job that stays in the state, so that the apply fails. request is
+// the job's last one.
 func FailedEarlier(job Job, request string) Diagnostic {
 	return diagnostic("Agent job failed",
 		fmt.Sprintf("Job %s failed. This plan has no new prompt for it, so apply sends nothing and fails.", job),
@@ -56,7 +57,8 @@ func WillStop(verdict journal.Verdict, r send.Request, record *journal.Record) D
 	return stopped(verdict, r, record, stops)
 }
 
-// stopped describes what the record of a name says that stops a request, with the effect on the run.
+// stopped describes what the record of a name says that stops a request, with the effect on the
+// run.
 func stopped(verdict journal.Verdict, r send.Request, record *journal.Record, effect string) Diagnostic {
 	name, at, job := Quote(r.Name), sentAt(record), Job{ID: escape.Printable(record.Job), Project: r.Project}
 	remove := ""

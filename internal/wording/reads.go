@@ -33,7 +33,8 @@ const (
 		"running and open a pull request. Check it in the service's dashboard."
 )
 
-// NotFound describes a job in the state that a refresh did not find. request is its last one; it may be empty.
+// NotFound describes a job in the state that a refresh did not find. request is its last one; it
+// may be empty.
 func NotFound(job Job, err error, request string) Diagnostic {
 	return (notFound + "The state keeps the job as last read. " + RefreshSendsNothing + "\n\n{cause}\n\n" +
 		Text(Next{Request: request}.ifGone())).Of(job, err)
@@ -57,7 +58,8 @@ func InvalidImport(project, id string) Diagnostic {
 		" is not valid: each must be "+IDRule+". Nothing was imported or sent."+importForm)
 }
 
-// ImportWithoutProject describes an import by the id of a job alone, while the provider has no project for it.
+// ImportWithoutProject describes an import by the id of a job alone, while the provider has no
+// project for it.
 func ImportWithoutProject(id, variable string) Diagnostic {
 	return diagnostic("Failed to import agent job", "The import of job "+Quote(id)+" names no project, and the provider has no project_id, "+
 		"or none that is known yet. Nothing was imported or sent."+importForm+" Or set project_id in the provider block, or the environment "+

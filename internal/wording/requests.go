@@ -89,7 +89,8 @@ func NotAccepted(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
 	return diagnostic(summary, fmt.Sprintf("%s %s, so %s.", what, target, effect), cause(outcome.Err), next)
 }
 
-// afterRefusal says what to do about a message that was refused for a reason, by a job that counts as closed from then on or not.
+// afterRefusal says what to do about a message that was refused for a reason, by a job that counts
+// as closed from then on or not.
 func afterRefusal(reason agentapi.Reason, isClosed bool) string {
 	const replace = "To start a new job with this prompt instead, change triggers."
 	switch {
@@ -150,7 +151,8 @@ const decideMessage = "Check the job in the service's dashboard. If the message 
 	"If it is there, a new prompt ends the warning in each plan, and so do these commands and an apply, which send nothing:\n" +
 	"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS {project}/{id}"
 
-// removeFirst is for an import: the state may have the job that a create replaces, or a tainted one.
+// removeFirst is for an import: the state may have the job that a create replaces, or a tainted
+// one.
 const removeFirst = "If the state has the resource, first run: terraform (or tofu) state rm ADDRESS\n"
 
 // waysOut says what to do about a create whose outcome is unknown. Without a record, it is nil.
@@ -171,7 +173,8 @@ func giveUpRequest(id string) string {
 	return fmt.Sprintf("set journal { forget = [%q] } in the provider block, or AGENT_JOURNAL_FORGET=%s", id, id)
 }
 
-// unreadable describes a job that an earlier run started or sent the prompt to, and that cannot be read.
+// unreadable describes a job that an earlier run started or sent the prompt to, and that cannot be
+// read.
 func unreadable(outcome send.Outcome, r send.Request) Diagnostic {
 	job := escape.Printable(outcome.Record.Job)
 	sent := "sent this prompt to job %s in project %s, which accepted it"
@@ -191,8 +194,8 @@ func unreadable(outcome send.Outcome, r send.Request) Diagnostic {
 		cause(outcome.Err), next)
 }
 
-// BeyondLimit describes a request beyond a limit. It claims nothing about the whole run: an apply plans
-// each resource again while it sends others, and another alias counts separately.
+// BeyondLimit describes a request beyond a limit. It claims nothing about the whole run: an apply
+// plans each resource again while it sends others, and another alias counts separately.
 func BeyondLimit(err error, r send.Request) Diagnostic {
 	e := new(send.LimitError)
 	errors.As(err, &e)

@@ -35,7 +35,8 @@ const (
 	untaint    = " If prevent_destroy stops the plan, first run: terraform (or tofu) untaint ADDRESS"
 )
 
-// instead says what to change for another job in the place of one that failed: one that has not is sent another prompt.
+// instead says what to change for another job in the place of one that failed: one that has not is
+// sent another prompt.
 const instead = "the prompt or triggers"
 
 // another says how to start another job in the place of one.
@@ -139,7 +140,8 @@ const Archived Text = "Agent job archived\n" +
 	"Job {job} was archived, and this run has not seen it complete. Check it in the service's dashboard: its work may be unfinished. " +
 	"It can no longer be sent messages: a new prompt needs a new job."
 
-// What an apply reports when every read of a minute showed a final status, which may be the one from before the message.
+// What an apply reports when every read of a minute showed a final status, which may be the one
+// from before the message.
 const (
 	notSeenActive Text = "Agent job not seen active\n" +
 		"Job {job} accepted the message. No read in the minute after that showed it active: either it finished between two reads, " +

@@ -1,7 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package wording has what a plan or an apply says: functions from facts to diagnostics. A cause is worded where it arises.
+// Package wording has what a plan or an apply says: functions from facts to diagnostics. A cause is
+// worded where it arises.
 package wording
 
 import (
@@ -25,8 +26,8 @@ const (
 	maxEnd = 1500
 )
 
-// diagnostic makes the detail of paragraphs; empty ones are left out. Every diagnostic is made here, so that none
-// floods a terminal, whatever others wrote: a longer one loses its middle.
+// diagnostic makes the detail of paragraphs; empty ones are left out. Every diagnostic is made
+// here, so that none floods a terminal, whatever others wrote: a longer one loses its middle.
 func diagnostic(summary string, paragraphs ...string) Diagnostic {
 	detail := join(paragraphs...)
 	if most := maxText - len(summary); len(detail) > most {
