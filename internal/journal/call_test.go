@@ -215,11 +215,11 @@ func TestLook_N06_waits(t *testing.T) {
 		"its clock is behind": {func(_ *world, r *Request) {
 			r.SentAt, r.Deadline = r.SentAt.Add(-time.Hour), r.Deadline.Add(-time.Hour)
 		}, "unknown", 0},
-		"its sender has ended":   {func(w *world, _ *Request) { w.end("1") }, "unknown", 0},
-		"it has sent nothing":    {func(w *world, r *Request) { r.Unsent = true; w.end("1") }, "send", 0},
-		"it may be about to":     {func(_ *world, r *Request) { r.Unsent = true }, "unknown", 61 * time.Second},
-		"the call is cancelled":  {func(*world, *Request) {}, "", 10 * time.Second},
-		"the store has vanished": {func(*world, *Request) {}, "", 0},
+		"its sender has ended":      {func(w *world, _ *Request) { w.end("1") }, "unknown", 0},
+		"it has sent nothing":       {func(w *world, r *Request) { r.Unsent = true; w.end("1") }, "send", 0},
+		"it may be about to":        {func(_ *world, r *Request) { r.Unsent = true }, "unknown", 61 * time.Second},
+		"X16 the call is cancelled": {func(*world, *Request) {}, "", 10 * time.Second},
+		"the store has vanished":    {func(*world, *Request) {}, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestLook_N06_waits(t *testing.T) {
 				j, ops := w.open("2")
 				ctx := t.Context()
 				switch name {
-				case "the call is cancelled":
+				case "X16 the call is cancelled":
 					short, cancel := context.WithTimeout(ctx, row.after)
 					defer cancel()
 					ctx = short

@@ -20,6 +20,7 @@ import (
 )
 
 // The first of each row is a place and a scope of its own. The others of the row are further ways to it.
+// A test shares its records with no state, nor with another test. (N26)
 //
 // Red without: each part of Find and of the scope; errNoStateName, each part of its condition.
 func TestFind(t *testing.T) {

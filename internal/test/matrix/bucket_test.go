@@ -65,7 +65,7 @@ func bucketRows() []Row {
 			within("destroy", 2, func() diagnostics { return m.note(m.cli.Destroy(m.ctx)) })
 			m.nextRun()
 			m.plan(changed)
-			within("create over a record", list+read+proof+4, func() diagnostics { return m.apply(changed) })
+			within("create over a record", list+read+proof+5, func() diagnostics { return m.apply(changed) })
 		}),
 	}
 }
