@@ -223,8 +223,7 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 func startJobSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Starts a job without keeping it in the state, for example whenever a resource changes, " +
-			"and waits until it finishes. Requires Terraform 1.14 or later.\n\n" +
-			"Use the resource `agent_job` if other resources need the outcome, or later prompts continue the job.",
+			"and waits until it finishes. Requires Terraform 1.14 or later. If anything needs the outcome, use the resource `agent_job`.",
 		Attributes: actionAttributes("Instructions for the agent.", "Project of the new job."),
 		Blocks:     actionBlocks(ctx),
 	}
@@ -239,8 +238,7 @@ func sendMessageSchema(ctx context.Context) schema.Schema {
 	}
 	return schema.Schema{
 		MarkdownDescription: "Sends a follow-up message to a job, whoever started it, and waits until the job finishes again. " +
-			"Requires Terraform 1.14 or later.\n\n" +
-			"To keep the outcome in the state, change the `prompt` of an `agent_job` instead.",
+			"Requires Terraform 1.14 or later.",
 		Attributes: attributes,
 		Blocks:     actionBlocks(ctx),
 	}

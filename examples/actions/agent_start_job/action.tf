@@ -18,9 +18,5 @@ resource "terraform_data" "api" {
 action "agent_start_job" "reference" {
   config {
     prompt = "Bring the API reference up to date with version ${var.api_version}"
-
-    timeouts {
-      invoke = "30m"
-    }
   }
 }
