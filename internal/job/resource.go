@@ -79,6 +79,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() || !r.provider.usable(&resp.Diagnostics) || !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
+	defer out.recoverAndSave(ctx, &job)
 	options := readWaitOptions(ctx, job.Wait, &resp.Diagnostics)
 	timeout, diags := job.Timeouts.Create(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
@@ -90,7 +91,6 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		validate.ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(request.Name, request.Project))
 		return
 	}
-	defer out.recoverAndSave(ctx, &job)
 
 	request.RetryFailed, request.Adopts = options.onFailure == onRetry, job.ID.ValueString()
 	job.Messages = types.Int64Value(0)
