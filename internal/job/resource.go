@@ -407,7 +407,7 @@ func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, out s
 		facts.RefusedMessage = out.marks.message.RefusesMessages
 		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	default:
-		addError(out.diags, wording.NotAccepted(outcome, request, wording.Resource))
+		addError(out.diags, wording.NotAccepted(outcome, request))
 	}
 }
 
