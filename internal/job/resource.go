@@ -288,7 +288,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	if text := job.comparedPrompt(); !text.IsNull() {
 		prompt = promptHash(id, text)
 	}
-	if isKept || isLeaving && !r.provider.IsTestCommand { // a run of a test must not adopt what an earlier one has destroyed
+	if isKept || isLeaving && r.provider.Command != "test" { // in whose process a run must not adopt what an earlier one has destroyed
 		j.Leave(project, name, journal.Left{Job: id, Arguments: job.request(ctx, "").Arguments, Prompt: prompt})
 	}
 	if isKept {
