@@ -128,11 +128,11 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		return
 	}
 	defer recoverAsError(ctx, "reading job "+job.facts().String(), wording.RefreshSendsNothing, &resp.Diagnostics)
-	before, imported := job, job.Status.IsNull()
+	before, isImported := job, job.Status.IsNull()
 	r.provider.names.notePrompt(job.projectAndName(), out.marks.message.Prompt)
 	r.provider.names.forgetCreate(job.projectAndName(), job.ID.ValueString())
 	if r.provider.Sender.Client == nil {
-		r.keepUnrefreshed(ctx, &job, imported, out)
+		r.keepUnrefreshed(ctx, &job, isImported, out)
 		return
 	}
 	ctx = r.provider.Mask(ctx)
@@ -141,17 +141,17 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	shown, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
 	out.marks.message.IsMissing = errors.Is(err, agentapi.ErrNotFound)
 	switch {
-	case errors.Is(err, agentapi.ErrNotFound) && !imported:
+	case errors.Is(err, agentapi.ErrNotFound) && !isImported:
 		addWarning(&resp.Diagnostics, wording.NotFound(job.facts(), err, r.provider.lastRequest(ctx, &job)))
 		out.identify(ctx, &job)
-	case err != nil && imported:
+	case err != nil && isImported:
 		addError(&resp.Diagnostics, wording.ImportFailed.Of(job.facts(), err))
 	case err != nil:
 		addError(&resp.Diagnostics, wording.RefreshFailed.Of(job.facts(), err))
 	default:
 		shown.Status = out.marks.message.observed(&job, shown.Status)
 		resp.Diagnostics.Append(job.set(shown)...)
-		if imported {
+		if isImported {
 			job.Messages = types.Int64Value(0)
 		}
 		if reflect.DeepEqual(job, before) {
@@ -164,10 +164,10 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 
 // keepUnrefreshed is a refresh while the provider's configuration is not known, or something is
 // missing in it.
-func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
+func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, isImported bool, out stateWriter) {
 	switch {
 	case r.provider.lacks(out.diags):
-	case imported:
+	case isImported:
 		addError(out.diags, wording.ImportUnconfigured.Of(job.facts(), nil))
 		return
 	default:
