@@ -153,7 +153,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
 	switch {
 	case outcome.Result != send.Sent:
-		addError(&resp.Diagnostics, wording.NotAccepted(outcome, request, wording.Action))
+		addError(&resp.Diagnostics, wording.NotAccepted(outcome, request))
 	case a.kind == send.Create:
 		i.progress("Job %s started in project %s.", outcome.Job.ID, project)
 		i.await(ctx, outcome.Job, wait.Created)

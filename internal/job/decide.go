@@ -159,7 +159,7 @@ func (c *create) warning() (text wording.Diagnostic, isNeeded bool) {
 		return text, false
 	case c.verdict != journal.Send:
 		return wording.WillStop(c.verdict, c.request, r), true
-	case r.IsFree(), r.Broken, r.IsUnknownCreate(), r.Arguments == journal.Hash(c.request.Arguments):
+	case r.IsFree(), r.Broken, r.IsUnknownCreate(), r.Last.Arguments == journal.Hash(c.request.Arguments):
 		return text, false
 	default:
 		return wording.BesideAnother(c.request, r), true

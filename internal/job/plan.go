@@ -90,7 +90,7 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 	// A job beside another one is shown by the plan command only: an apply's own plan cannot tell
 	// it from a replacement with create_before_destroy (T3), which also sends while the name has a
 	// job.
-	if text, isNeeded := c.warning(); isNeeded && !isApplying && (c.verdict != journal.Send || d.IsPlanCommand) {
+	if text, isNeeded := c.warning(); isNeeded && !isApplying && (c.verdict != journal.Send || d.Command == "plan") {
 		validate.WarnAt(diags, path.Root("name"), text)
 	}
 	return c

@@ -24,14 +24,13 @@ const EnvProjectID = "AGENT_PROJECT_ID"
 
 // ProviderData is the provider's configuration as its resources use it.
 type ProviderData struct {
-	Sender        send.Sender          // without a Client while an attribute is unknown or missing
-	Missing       []wording.Diagnostic // of settings that are not set, and that every call about a job needs
-	Waiter        wait.Waiter
-	ProjectID     types.String // the default project; null without one
-	Mask          func(context.Context) context.Context
-	IsPlanCommand bool // the CLI runs "plan"; of "apply", plan and apply look alike
-	IsTestCommand bool // the CLI runs "test", whose runs may share this process
-	OnRunner      bool // the journal is on the disk of a pipeline's runner, and nobody chose that
+	Sender    send.Sender          // without a Client while an attribute is unknown or missing
+	Missing   []wording.Diagnostic // of settings that are not set, and that every call about a job needs
+	Waiter    wait.Waiter
+	ProjectID types.String // the default project; null without one
+	Mask      func(context.Context) context.Context
+	Command   string // of the CLI, such as "plan"; empty if that is not known
+	OnRunner  bool   // the journal is on the disk of a pipeline's runner, and nobody chose that
 
 	warnsOfPlace, saysMissing sync.Once
 	names                     names

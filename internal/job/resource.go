@@ -79,6 +79,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() || !r.provider.usable(&resp.Diagnostics) || !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
+	defer out.recoverAndSave(ctx, &job)
 	options := readWaitOptions(ctx, job.Wait, &resp.Diagnostics)
 	timeout, diags := job.Timeouts.Create(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
@@ -90,7 +91,6 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		validate.ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(request.Name, request.Project))
 		return
 	}
-	defer out.recoverAndSave(ctx, &job)
 
 	request.RetryFailed, request.Adopts = options.onFailure == onRetry, job.ID.ValueString()
 	job.Messages = types.Int64Value(0)
@@ -128,11 +128,11 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		return
 	}
 	defer recoverAsError(ctx, "reading job "+job.facts().String(), wording.RefreshSendsNothing, &resp.Diagnostics)
-	before, imported := job, job.Status.IsNull()
+	before, isImported := job, job.Status.IsNull()
 	r.provider.names.notePrompt(job.projectAndName(), out.marks.message.Prompt)
 	r.provider.names.forgetCreate(job.projectAndName(), job.ID.ValueString())
 	if r.provider.Sender.Client == nil {
-		r.keepUnrefreshed(ctx, &job, imported, out)
+		r.keepUnrefreshed(ctx, &job, isImported, out)
 		return
 	}
 	ctx = r.provider.Mask(ctx)
@@ -141,17 +141,17 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	shown, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
 	out.marks.message.IsMissing = errors.Is(err, agentapi.ErrNotFound)
 	switch {
-	case errors.Is(err, agentapi.ErrNotFound) && !imported:
+	case errors.Is(err, agentapi.ErrNotFound) && !isImported:
 		addWarning(&resp.Diagnostics, wording.NotFound(job.facts(), err, r.provider.lastRequest(ctx, &job)))
 		out.identify(ctx, &job)
-	case err != nil && imported:
+	case err != nil && isImported:
 		addError(&resp.Diagnostics, wording.ImportFailed.Of(job.facts(), err))
 	case err != nil:
 		addError(&resp.Diagnostics, wording.RefreshFailed.Of(job.facts(), err))
 	default:
 		shown.Status = out.marks.message.observed(&job, shown.Status)
 		resp.Diagnostics.Append(job.set(shown)...)
-		if imported {
+		if isImported {
 			job.Messages = types.Int64Value(0)
 		}
 		if reflect.DeepEqual(job, before) {
@@ -164,10 +164,10 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 
 // keepUnrefreshed is a refresh while the provider's configuration is not known, or something is
 // missing in it.
-func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
+func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, isImported bool, out stateWriter) {
 	switch {
 	case r.provider.lacks(out.diags):
-	case imported:
+	case isImported:
 		addError(out.diags, wording.ImportUnconfigured.Of(job.facts(), nil))
 		return
 	default:
@@ -288,7 +288,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	if text := job.comparedPrompt(); !text.IsNull() {
 		prompt = promptHash(id, text)
 	}
-	if isKept || isLeaving && !r.provider.IsTestCommand { // a run of a test must not adopt what an earlier one has destroyed
+	if isKept || isLeaving && r.provider.Command != "test" { // in whose process a run must not adopt what an earlier one has destroyed
 		j.Leave(project, name, journal.Left{Job: id, Arguments: job.request(ctx, "").Arguments, Prompt: prompt})
 	}
 	if isKept {
@@ -407,7 +407,7 @@ func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, out s
 		facts.RefusedMessage = out.marks.message.RefusesMessages
 		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	default:
-		addError(out.diags, wording.NotAccepted(outcome, request, wording.Resource))
+		addError(out.diags, wording.NotAccepted(outcome, request))
 	}
 }
 

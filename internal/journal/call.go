@@ -281,7 +281,7 @@ func (c *Call) Assign(ctx context.Context, started time.Time) error {
 		r := c.claimed(false)
 		r.accept(r.Claim, c.wanted.Job)
 		// Nothing was sent, so it is no message, whose effect an adoption would wait for.
-		r.Started, r.Arguments, r.Last.IsMessage = started, Hash(c.wanted.Arguments), false
+		r.Started, r.Last.IsMessage = started, false
 		//nolint:contextcheck // the CLI's own, without our deadline
 		if err := c.write(context.WithoutCancel(c.ctx), r); !errors.Is(err, ErrTaken) {
 			return err

@@ -69,7 +69,7 @@ func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 		return Send
 	case r.IsUnknownCreate():
 		return UnknownCreate
-	case r.Arguments != Hash(w.Arguments):
+	case r.Last.Arguments != Hash(w.Arguments):
 		return Send
 	case w.IsPromptUnknown, r.Last.has(w.Prompt):
 		return Adopt

@@ -18,7 +18,7 @@ const lastID, claimID = "lastlastlastlast", "claimclaimclaimc"
 // has is a record of an earlier run: of a request that the service has accepted, and after which the name has a job.
 func has(job, prompt, triggers string, edits ...func(*Record)) *Record {
 	r := &Record{
-		Project: "p", Name: "n", Job: job, Arguments: Hash(triggers),
+		Project: "p", Name: "n", Job: job,
 		Last: &Request{ID: lastID, Prompt: Hash(lastID, prompt), Arguments: Hash(triggers)},
 	}
 	for _, edit := range edits {

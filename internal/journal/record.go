@@ -20,19 +20,18 @@ import (
 // Record is what is known of a name: its job, and the last request for it. Who writes one has read
 // what it replaces.
 type Record struct {
-	Format    int       `json:"format"`
-	Project   string    `json:"project"`
-	Name      string    `json:"name"`
-	Job       string    `json:"job,omitempty"`      // that the name has, or had before it was released
-	Started   time.Time `json:"started,omitzero"`   // when its create was sent
-	Arguments string    `json:"triggers,omitempty"` // hash of triggers, and of what else tells creates apart beside the prompt
-	Released  bool      `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
-	Refuses   bool      `json:"refuses,omitempty"`  // the job refuses messages, so another prompt starts another job
-	Broken    bool      `json:"broken,omitempty"`   // the create failed although it had the job: its resource is tainted
-	Adoption  string    `json:"adoption,omitempty"` // random: of two objects that have the job, the last one that adopted it knows this
-	Last      *Request  `json:"last,omitempty"`     // that the service accepted, or may have accepted
-	Claim     *Request  `json:"claim,omitempty"`    // the request that a run sends
-	Write     string    `json:"write"`              // random: who has lost the response to a write recognizes it
+	Format   int       `json:"format"`
+	Project  string    `json:"project"`
+	Name     string    `json:"name"`
+	Job      string    `json:"job,omitempty"`      // that the name has, or had before it was released
+	Started  time.Time `json:"started,omitzero"`   // when its create was sent
+	Released bool      `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
+	Refuses  bool      `json:"refuses,omitempty"`  // the job refuses messages, so another prompt starts another job
+	Broken   bool      `json:"broken,omitempty"`   // the create failed although it had the job: its resource is tainted
+	Adoption string    `json:"adoption,omitempty"` // random: of two objects that have the job, the last one that adopted it knows this
+	Last     *Request  `json:"last,omitempty"`     // that the service accepted, or may have accepted
+	Claim    *Request  `json:"claim,omitempty"`    // the request that a run sends
+	Write    string    `json:"write"`              // random: who has lost the response to a write recognizes it
 }
 
 // Request is a create or a message.
@@ -41,7 +40,7 @@ type Request struct {
 	IsMessage bool          `json:"message,omitempty"`
 	Job       string        `json:"job,omitempty"`     // the recipient of a message
 	Prompt    string        `json:"prompt"`            // hash, salted with the id
-	Arguments string        `json:"triggers"`          // hash, as above
+	Arguments string        `json:"triggers"`          // hash of triggers, and of what else tells creates apart beside the prompt
 	Unknown   bool          `json:"unknown,omitempty"` // no response shows its outcome
 	Sender    cli.ProcessID `json:"sender"`
 	SentAt    time.Time     `json:"sent"`              // by the sender's clock
@@ -140,7 +139,7 @@ func (r *Record) accept(request *Request, job string) {
 	last := *request
 	last.Deadline, last.Unsent = time.Time{}, false
 	if r.Job != job || r.IsUnknownCreate() {
-		r.Started, r.Arguments, r.Adoption = time.Time{}, request.Arguments, ""
+		r.Started, r.Adoption = time.Time{}, ""
 	}
 	if !request.IsMessage {
 		r.Started = request.SentAt

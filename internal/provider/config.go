@@ -115,7 +115,7 @@ func (m providerModel) providerData(
 		data.Sender.Journal = journal.Open(process, journal.Options{
 			Place: where, Forget: settings.forget, RequestTimeout: config.RequestTimeout, Log: logDecision,
 		})
-		data.IsPlanCommand, data.IsTestCommand = process.Command == "plan", process.Command == "test"
+		data.Command = process.Command
 		data.OnRunner = where.Location.Default && isRunner(m.getenv)
 	}
 	data.Sender.Client = agentapi.New(config)

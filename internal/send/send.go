@@ -104,8 +104,8 @@ type Operation struct {
 
 	Request Request
 
-	sender  *Sender
-	counted bool
+	sender    *Sender
+	isCounted bool
 }
 
 var _ agentapi.Recorder = (*Operation)(nil)
@@ -197,7 +197,7 @@ func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
 // Sending claims the name of the request, and counts it within the limit.
 func (o *Operation) Sending() error {
 	limits, kind := &o.sender.Limits, o.Request.Kind()
-	if o.counted {
+	if o.isCounted {
 		return o.Claim()
 	}
 	if err := limits.check(kind); err != nil { // nothing is written
@@ -210,7 +210,7 @@ func (o *Operation) Sending() error {
 		o.Withdrawn()
 		return err
 	}
-	o.counted = true
+	o.isCounted = true
 	return nil
 }
 

@@ -15,23 +15,9 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
-// Caller is what sends a request.
-type Caller int
-
-const (
-	// Resource has a state, and a record in the journal.
-	Resource Caller = iota
-	// Action has neither: run again, it sends again.
-	Action
-)
-
-// again says how to repeat a request.
-func (c Caller) again() string {
-	if c == Action {
-		return "Run the action again"
-	}
-	return "Apply again"
-}
+// isAction reports whether an action sends the request. It has no name, so no record: run again, it
+// sends again.
+func isAction(r send.Request) bool { return r.Name == "" }
 
 const summaryNotAccepted = "Message to agent job not accepted"
 
@@ -47,7 +33,7 @@ const PromptNotPassed Text = Text(InvalidPrompt) + "\n" +
 	"Give prompt_wo a value that is not ephemeral, or trigger the action by a resource."
 
 // NotAccepted describes a request that the service has not accepted, as far as this run knows.
-func NotAccepted(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
+func NotAccepted(outcome send.Outcome, r send.Request) Diagnostic {
 	summary, effect := "Agent job not created", "no job was started"
 	target, create := target(r), r.Kind() == send.Create
 	if !create {
@@ -57,7 +43,7 @@ func NotAccepted(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
 	case send.BeyondLimit:
 		return BeyondLimit(outcome.Err, r)
 	case send.Unknown, send.EarlierUnknown:
-		return unknownOutcome(outcome, r, by)
+		return unknownOutcome(outcome, r)
 	case send.OtherPrompt:
 		return stopped(journal.OtherPrompt, r, outcome.Record, "Nothing was sent.")
 	case send.OtherJob:
@@ -75,12 +61,15 @@ func NotAccepted(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
 	}
 	failure := new(agentapi.Error)
 	errors.As(outcome.Err, &failure)
-	what, next := "The prompt was not sent to", by.again()+" to send the prompt."
+	what, next := "The prompt was not sent to", "Apply again to send the prompt."
+	if isAction(r) {
+		next = "Run the action again to send the prompt."
+	}
 	switch {
 	case failure.StatusCode == http.StatusTooManyRequests: // also if a later attempt found no connection
 		what = "The service's rate limit refused the prompt for"
 	case !errors.Is(failure, agentapi.ErrRefused):
-	case create || by == Action || agentapi.MustFix(failure):
+	case create || isAction(r) || agentapi.MustFix(failure):
 		what, next = "The service refused the prompt for", "Once that is fixed, "+strings.ToLower(next[:1])+next[1:]
 	default:
 		what = "The service refused the prompt for"
@@ -117,7 +106,7 @@ func target(r send.Request) string {
 }
 
 // unknownOutcome describes a request that was sent, and no response shows its outcome.
-func unknownOutcome(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
+func unknownOutcome(outcome send.Outcome, r send.Request) Diagnostic {
 	sent := "The prompt was sent to " + target(r)
 	why := cause(outcome.Err)
 	if outcome.Result == send.EarlierUnknown && r.Kind() == send.Create {
@@ -129,7 +118,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request, by Caller) Diagnostic 
 	if r.Kind() == send.Message {
 		then, next := "The new prompt is in the state, so no apply sends it again. "+
 			"If the job had finished before, and the next plan shows that it is active, the message arrived.", decideMessage
-		if by == Action {
+		if isAction(r) {
 			then, next = "Running the action again sends it again.", "First look for the message in the service's dashboard."
 		}
 		return diagnostic("Outcome of message to agent job unknown", sent+", and nothing shows whether it arrived. "+then, why,
@@ -137,7 +126,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request, by Caller) Diagnostic 
 	}
 	then, next := "Each apply fails, without sending it again, until you decide.", waysOut(r.Project, outcome.Record)
 	switch {
-	case by == Action:
+	case isAction(r):
 		then, next = "Running the action again sends it again.", "First look for the job in the service's dashboard."
 	case outcome.Record == nil:
 		then = "The next apply sends it again."

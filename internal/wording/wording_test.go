@@ -62,7 +62,7 @@ func TestHint(t *testing.T) {
 // What to do after a refusal depends on whether a new job can help.
 func TestRefusalTellsWhatHelps(t *testing.T) {
 	t.Parallel()
-	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Job: "job_1"}}
+	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs", Job: "job_1"}}
 	const newJob = "the next apply starts a new job"
 	for _, test := range []struct {
 		status   int
@@ -75,7 +75,7 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 	} {
 		refusal := send.Outcome{Result: send.NoEffect, Err: &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: test.status}}
 		refusal.BecameClosed = test.isClosed
-		if got := NotAccepted(refusal, request, Resource).Detail; !strings.Contains(got, test.has) || strings.Contains(got, test.not) {
+		if got := NotAccepted(refusal, request).Detail; !strings.Contains(got, test.has) || strings.Contains(got, test.not) {
 			t.Errorf("%d: %q is missing, or %q is not, in: %s", test.status, test.has, test.not, got)
 		}
 	}
@@ -94,7 +94,7 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 	} {
 		for _, failure := range failures {
 			outcome := send.Outcome{Result: send.NoEffect, Err: &failure}
-			if got := NotAccepted(outcome, request, Resource).Detail; !strings.HasSuffix(got, "\n"+want) {
+			if got := NotAccepted(outcome, request).Detail; !strings.HasSuffix(got, "\n"+want) {
 				t.Errorf("%+v: %s", failure, got)
 			}
 		}
@@ -142,11 +142,13 @@ func TestTexts_complete(t *testing.T) {
 			if result == send.BeyondLimit {
 				out.Err = &send.LimitError{Limit: send.Limit{Setting: "max_new_jobs = 1", Max: 1}}
 			}
-			for _, by := range []Caller{Resource, Action} {
-				if result == send.OtherJob && kind == "create" {
-					continue
-				}
-				complete(fmt.Sprint("a ", kind, ", result ", result), NotAccepted(out, request, by))
+			if result != send.OtherJob || kind == "message" {
+				complete(fmt.Sprint("a ", kind, ", result ", result), NotAccepted(out, request))
+			}
+			if result == send.NoEffect || result == send.Unknown || result == send.BeyondLimit {
+				ofAction := request
+				ofAction.Name = ""
+				complete(fmt.Sprint("a ", kind, " of an action, result ", result), NotAccepted(out, ofAction))
 			}
 		}
 		complete("beside another", BesideAnother(request, recordOf("job_2", "docs")))
@@ -178,7 +180,7 @@ func TestForeignText_isEscaped(t *testing.T) {
 	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: foreign}} // of a configuration
 	toJob := request
 	toJob.Job = "job_1"
-	message, create := NotAccepted(outcome, toJob, Resource).Detail, NotAccepted(outcome, request, Resource).Detail
+	message, create := NotAccepted(outcome, toJob).Detail, NotAccepted(outcome, request).Detail
 	claimed := &journal.Record{Project: foreign, Name: foreign, Claim: record.Last}
 	texts := map[string]string{
 		"an import":                  NameFromOther(Job{}, record).Detail,
@@ -214,7 +216,7 @@ func TestDiagnostic_length(t *testing.T) {
 		text       Diagnostic
 		start, end string
 	}{
-		"a refusal":     {NotAccepted(send.Outcome{Err: failure}, request, Resource), "The service refused the prompt", "apply again to send the prompt."},
+		"a refusal":     {NotAccepted(send.Outcome{Err: failure}, request), "The service refused the prompt", "apply again to send the prompt."},
 		"a read":        {DataReadFailed.Of(Job{ID: "job_1", Project: "proj_1"}, failure), "Job job_1 in project proj_1 could not be read.", "reads it again."},
 		"a store":       {JournalUnusable(errors.New(long)), "Äbäb", "a broken run may send the prompts of all jobs of this provider block again."},
 		"many requests": {ListedUnknown(slices.Repeat([]*journal.Record{recordOf("", "docs")}, 1000)), "Earlier runs sent a prompt", "A plan says what to do about each."},

@@ -86,7 +86,7 @@ func mutants() map[string]mutant {
 			"job/resource.go", "endCreate(name, cmp.Or(outcome.JobID, request.Adopts))", "endCreate(name, cmp.Or(outcome.JobID))", "other address, no moved block in bucket",
 		},
 		"a taint keeps the job":                       {"job/resource.go", "isKept = next.MayBeSame && !isLeaving", "isKept = false", "taint in bucket"},
-		"a job is left to a create of the same apply": {"job/resource.go", "	if isKept || isLeaving && !r.provider.IsTestCommand {", "	if isKept {", "other address, destroyed first in bucket"},
+		"a job is left to a create of the same apply": {"job/resource.go", "	if isKept || isLeaving && r.provider.Command != \"test\" {", "	if isKept {", "other address, destroyed first in bucket"},
 		"a destroy keeps what another object has adopted": {
 			"journal/journal.go", " || adoption != AnyAdoption && r.Adoption != adoption {", " {", "two aliases, one name, one destroyed in bucket",
 		},
@@ -94,7 +94,7 @@ func mutants() map[string]mutant {
 		"a replacement without its journal fails": {
 			"job/resource.go", "	if err != nil && next != nil {\n", "	if false {\n", "-replace in bucket",
 		},
-		"a test has records of its own": {"provider/config.go", "process != nil && process.Command == \"test\"", "false", "test beside production in bucket"},
+		"a test has records of its own": {"journal/place/place.go", "isTest := process.Command == \"test\"", "isTest := false", "test beside production in bucket"},
 	}
 }
 

@@ -324,8 +324,8 @@ func (w *world) fingerprint() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range records {
-		fmt.Fprintf(&b, "record %s %s job %d released %t refuses %t broken %t",
-			r.Name, triggersOf(r.Arguments), jobs[r.Job], r.Released, r.Refuses, r.Broken)
+		fmt.Fprintf(&b, "record %s job %d released %t refuses %t broken %t",
+			r.Name, jobs[r.Job], r.Released, r.Refuses, r.Broken)
 		fmt.Fprint(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
 		fmt.Fprintln(&b)
 	}
