@@ -94,7 +94,6 @@ func mutants() map[string]mutant {
 		"a replacement without its journal fails": {
 			"job/resource.go", "	if err != nil && next != nil {\n", "	if false {\n", "-replace in bucket",
 		},
-		"a test has records of its own": {"provider/config.go", "process != nil && process.Command == \"test\"", "false", "test beside production in bucket"},
 	}
 }
 
