@@ -147,16 +147,6 @@ func (s *Server) Jobs() []Job {
 	return list
 }
 
-// Job returns one actual job, and whether it exists.
-func (s *Server) Job(id string) (Job, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if j := s.find(id); j != nil {
-		return j.snapshot(time.Now()), true
-	}
-	return Job{}, false
-}
-
 // Create starts a job as another client would: no request is recorded.
 func (s *Server) Create(project, prompt string) Job {
 	script := s.scriptFor(prompt, 0)
