@@ -222,8 +222,10 @@ func TestDirectives(t *testing.T) {
 			create(t, s, prompt)
 			time.Sleep(time.Hour)
 			job := s.Jobs()[0]
-			if got := (end{job.EndedAt.Sub(start), job.Status, get(t, s, job.ID).fields["prLink"] != nil}); got != want {
-				t.Errorf("%s: %+v, want %+v", prompt, got, want)
+			record := get(t, s, job.ID).fields
+			got := end{job.EndedAt.Sub(start), job.Status, record["prLink"] != nil}
+			if isArchived := record["archivedAt"] != nil; got != want || isArchived != (want.status == "archived") {
+				t.Errorf("%s: %+v, want %+v; archivedAt %v", prompt, got, want, record["archivedAt"])
 			}
 		})
 	}
