@@ -60,9 +60,6 @@ func (j *job) begin(prompt string, script Script, now time.Time) {
 		j.staleRecord = nil
 	}
 	j.prompts = append(j.prompts, prompt)
-	if script.Extra == nil {
-		script.Extra = j.script.Extra
-	}
 	j.script = script
 	j.status = cmp.Or(script.Status, statusCompleted)
 	j.endsAt = now.Add(script.Duration)
