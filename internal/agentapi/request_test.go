@@ -80,7 +80,7 @@ func TestExchange_C12_requests(t *testing.T) {
 	// A failure names its request: a wrong base URL or project shows in it.
 	status = 404
 	for i, call := range calls {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // else a GET would be repeated for longer
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // else a GET would be repeated for longer
 		_, err := call(ctx)
 		cancel()
 		failure, _ := errors.AsType[*Error](err)

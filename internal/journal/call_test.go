@@ -64,7 +64,7 @@ func TestCall_accesses(t *testing.T) {
 			want(t, "result", request(t, j, row.wanted, "job-2"), row.want)
 			want(t, "accesses", c.took(), row.ops)
 			w.wrote(t, row.wrote...)
-			short, cancel := context.WithTimeout(t.Context(), time.Second)
+			short, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if j.process.Drain(short); short.Err() != nil {
 				t.Error("the process waits for an outcome")

@@ -60,9 +60,6 @@ func (j *job) begin(prompt string, script Script, now time.Time) {
 		j.staleRecord = nil
 	}
 	j.prompts = append(j.prompts, prompt)
-	if script.Extra == nil {
-		script.Extra = j.script.Extra
-	}
 	j.script = script
 	j.status = cmp.Or(script.Status, statusCompleted)
 	j.endsAt = now.Add(script.Duration)
@@ -145,16 +142,6 @@ func (s *Server) Jobs() []Job {
 		list[i] = j.snapshot(now)
 	}
 	return list
-}
-
-// Job returns one actual job, and whether it exists.
-func (s *Server) Job(id string) (Job, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if j := s.find(id); j != nil {
-		return j.snapshot(time.Now()), true
-	}
-	return Job{}, false
 }
 
 // Create starts a job as another client would: no request is recorded.

@@ -34,7 +34,7 @@ type Script struct {
 	// earlier record.
 	Stale time.Duration
 	// Extra overrides fields of the record. The value [Omit] omits a field, nil makes
-	// it null. Nil: that of the turn before.
+	// it null.
 	Extra map[string]any
 }
 

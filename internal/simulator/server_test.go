@@ -79,10 +79,11 @@ func get(t *testing.T, s http.Handler, id string) reply {
 // start is when the clock of a bubble begins.
 var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// What refuses a request, and what it counts as. The rest: the tests of internal/tools/contract.
 func TestContract(t *testing.T) {
 	const (
 		job, prompt     = jobs + "/{id}", `{"prompt":"x"}`
-		right, noKey    = "Bearer " + canary, "invalid or missing API key"
+		right           = "Bearer " + canary
 		jsonType        = "application/json"
 		create, message = simulator.KindCreate, simulator.KindMessage
 	)
@@ -96,27 +97,20 @@ func TestContract(t *testing.T) {
 		"create with charset":       {"POST", jobs, prompt, right, jsonType + "; charset=utf-8", 201, "", create},
 		"create with unknown field": {"POST", jobs, `{"prompt":"x","y":1}`, right, jsonType, 400, `unknown field "y"`, create},
 
-		"no key":             {"POST", jobs, prompt, "", jsonType, 401, noKey, create},
-		"key without scheme": {"GET", job, "", canary, "", 401, noKey, simulator.KindGet},
+		"key without scheme": {"GET", job, "", canary, "", 401, "invalid or missing API key", simulator.KindGet},
 
-		"missing prompt":        {"POST", jobs, `{}`, right, jsonType, 400, "prompt is required", create},
-		"prompt of other type":  {"POST", jobs, `{"prompt":1}`, right, jsonType, 400, "prompt is required", create},
-		"trailing data":         {"POST", jobs, prompt + "{}", right, jsonType, 400, "not the JSON expected", create},
-		"invalid UTF-8":         {"POST", jobs, "{\"prompt\":\"\xff\"}", right, jsonType, 400, "UTF-8", create},
-		"other content type":    {"POST", jobs, prompt, right, "text/plain", 400, "Content-Type", create},
-		"message, empty prompt": {"POST", job + "/message", `{"prompt":""}`, right, jsonType, 400, "prompt is required", message},
+		"prompt of other type": {"POST", jobs, `{"prompt":1}`, right, jsonType, 400, "prompt is required", create},
+		"trailing data":        {"POST", jobs, prompt + "{}", right, jsonType, 400, "not the JSON expected", create},
+		"invalid UTF-8":        {"POST", jobs, "{\"prompt\":\"\xff\"}", right, jsonType, 400, "UTF-8", create},
+		"other content type":   {"POST", jobs, prompt, right, "text/plain", 400, "Content-Type", create},
 
 		"get in another project": {"GET", "/v2/agent/other/job/{id}", "", right, "", 404, "job not found", simulator.KindGet},
 		"message, other project": {"POST", "/v2/agent/other/job/{id}/message", prompt, right, jsonType, 404, "job not found", message},
 		"message, no messages":   {"POST", jobs + "/{closed}/message", prompt, right, jsonType, 409, "job is completed and accepts no messages", message},
 		"message, failed":        {"POST", jobs + "/{failed}/message", prompt, right, jsonType, 409, "accepts no messages", message},
 		"escaped slash":          {"GET", jobs + "/a%2Fmessage", "", right, "", 404, "job not found", simulator.KindGet},
-		"trailing slash":         {"POST", jobs + "/", prompt, right, jsonType, 404, "not found", simulator.KindOther},
-		"no list":                {"GET", jobs, "", right, "", 404, "not found", simulator.KindOther},
-		"no delete":              {"DELETE", job, "", right, "", 404, "not found", simulator.KindOther},
 
 		"directive without a unit": {"POST", jobs, `{"prompt":"[simulate: 30]"}`, right, jsonType, 400, `does not know "30" in [simulate: …]`, create},
-		"negative directive":       {"POST", jobs, `{"prompt":"[simulate: stale=-5s]"}`, right, jsonType, 400, `does not know "stale=-5s"`, create},
 		"unknown directive":        {"POST", job + "/message", `{"prompt":"[simulate: 1s, fail]"}`, right, jsonType, 400, `does not know "fail"`, message},
 		"no directive":             {"POST", jobs, `{"prompt":"[simulate:]"}`, right, jsonType, 400, "it takes a duration such as 30s, completed, ", create},
 		"open directives":          {"POST", jobs, `{"prompt":"[simulate: 30s"}`, right, jsonType, 400, "takes one [simulate: …]", create},
@@ -204,5 +198,35 @@ func TestFaultQueue(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"1", "2", "3", "4"}, s.Jobs()[0].Prompts); diff != "" {
 		t.Errorf("prompts (-want +got):\n%s", diff)
+	}
+}
+
+// What directives make of a job that would take a minute: when it ends, and how.
+func TestDirectives(t *testing.T) {
+	type end struct {
+		after  time.Duration
+		status string
+		link   bool
+	}
+	for prompt, want := range map[string]end{
+		"Add a quickstart":               {time.Minute, "completed", true},
+		"a [simulate: 30s] b":            {30 * time.Second, "completed", true},
+		"[simulate: 1m30s, failed]":      {90 * time.Second, "failed", false},
+		"[simulate:archived,0s]":         {0, "archived", true},
+		"[simulate: active ]":            {time.Time{}.Sub(start), "active", false}, // never
+		"[simulate: no-pull-request]":    {time.Minute, "completed", false},
+		"[simulate: 20s, stale=5s] more": {20 * time.Second, "completed", true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(simulator.Script{Duration: time.Minute})
+			create(t, s, prompt)
+			time.Sleep(time.Hour)
+			job := s.Jobs()[0]
+			record := get(t, s, job.ID).fields
+			got := end{job.EndedAt.Sub(start), job.Status, record["prLink"] != nil}
+			if isArchived := record["archivedAt"] != nil; got != want || isArchived != (want.status == "archived") {
+				t.Errorf("%s: %+v, want %+v; archivedAt %v", prompt, got, want, record["archivedAt"])
+			}
+		})
 	}
 }

@@ -38,7 +38,7 @@ func (w *world) check(s scenario) (wrong []string) {
 	givenUp := len(forgotten)
 	resources, says := w.planAgain(s, blocked, fail)
 	jobs, records, unknown := w.sim.Jobs(), w.records(), len(w.unknown())
-	want := s.jobs + w.startedByOthers(s)
+	want := s.jobs
 	for _, r := range w.runs {
 		for _, what := range r.wrong {
 			fail("run %d %s", r.number+1, what)
@@ -80,20 +80,14 @@ func (w *world) check(s scenario) (wrong []string) {
 		}
 	}
 	w.checkSilent(fail)
-	for _, r := range w.runs {
-		if r.command.do == test && r.cut.way == uncut && !r.failed && len(r.created) < len(r.command.resources) {
-			fail("a test has adopted a job")
-		}
-	}
 	repeats, losses := 0, 0
-	for i, job := range jobs {
+	for _, job := range jobs {
 		if repeatsPrompt(job.Prompts, s.prompts) {
 			repeats++
 			failUnlessLost(repeats, "sent twice: job %s has the prompts %q", job.ID, job.Prompts)
 		}
 		isRecorded := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Job == job.ID })
 		switch {
-		case i == 0 && s.foreign, w.isOfTest(job.ID): // nobody misses it
 		case w.everSeen[job.ID]:
 		case unknown > 0:
 			unknown--
@@ -215,33 +209,12 @@ func saying() []string {
 
 // isSimple reports whether all runs are the same command, and nobody else interferes.
 func (s scenario) isSimple() bool {
-	return len(s.runs) == 1 && !s.refused && !s.foreign
+	return len(s.runs) == 1
 }
 
 // hasAliases reports whether a resource has another provider configuration than the others.
 func (s scenario) hasAliases() bool {
 	return slices.ContainsFunc(s.runs[len(s.runs)-1].resources, func(r resource) bool { return r.alias > 0 })
-}
-
-// isOfTest reports whether a test has started a job.
-func (w *world) isOfTest(jobID string) bool {
-	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.command.do == test && slices.Contains(r.created, jobID) })
-}
-
-// startedByOthers is how many jobs were started beside those that the scenario expects: by tests, and by somebody else.
-func (w *world) startedByOthers(s scenario) (n int) {
-	for _, r := range w.runs {
-		if r.command.do == test {
-			n += len(r.created)
-		}
-	}
-	if s.foreign {
-		n++
-		if !w.everSeen[w.sim.Jobs()[0].ID] { // the import was cut, so its resource has started a job
-			n++
-		}
-	}
-	return n
 }
 
 // repeatsPrompt reports whether a job has received a prompt more often than allowed: once,

@@ -84,7 +84,6 @@ type cut struct {
 	late      time.Duration // that long the service takes for a POST
 	until     int           // of a stalled one: the step of the next run at which the provider continues; 0: after a while
 	noJournal bool          // from the start
-	refused   bool          // the service answers the first POST with 429
 }
 
 // stepTaken is a step of a run.

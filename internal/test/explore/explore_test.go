@@ -126,10 +126,6 @@ func (e *explorer) cutWorld(t *testing.T, s *schedule) *world {
 		w.restore(s.from)
 		first = len(s.cuts) - 1
 	} else {
-		if e.scenario.foreign {
-			w.sim.Create(harness.Project, "Write")
-			time.Sleep(time.Minute)
-		}
 		for _, c := range e.scenario.before {
 			w.play(c, cut{})
 			time.Sleep(time.Minute)
@@ -142,7 +138,7 @@ func (e *explorer) cutWorld(t *testing.T, s *schedule) *world {
 	for i, c := range s.cuts[first:] {
 		c.late = e.scenario.late
 		if first+i == 0 {
-			c.noJournal, c.refused = e.scenario.noJournal, e.scenario.refused
+			c.noJournal = e.scenario.noJournal
 		}
 		w.play(e.scenario.after(first + i)[0], c)
 	}

@@ -94,7 +94,6 @@ func mutants() map[string]mutant {
 		"a replacement without its journal fails": {
 			"job/resource.go", "	if err != nil && next != nil {\n", "	if false {\n", "-replace in bucket",
 		},
-		"a test has records of its own": {"journal/place/place.go", "isTest := process.Command == \"test\"", "isTest := false", "test beside production in bucket"},
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // run is a run of the CLI.
@@ -35,14 +34,12 @@ type run struct {
 	cliEnded  atomic.Bool
 	stopped   atomic.Bool // by Ctrl-C
 	storeDown atomic.Bool
-	refused   atomic.Bool // its first POST was
 	planned   atomic.Bool // the apply has begun
 
-	steps   []stepTaken // guarded by world.mu, as the next four
-	cutAt   time.Time
-	created []string // ids of the jobs that it started
-	posts   int      // that arrived
-	wrong   []string // what it has done
+	steps []stepTaken // guarded by world.mu, as the next three
+	cutAt time.Time
+	posts int      // that arrived
+	wrong []string // what it has done
 
 	changes  map[string]*fakecli.CLI // that the plan has planned, by address
 	removed  []string                // that an apply removes
@@ -125,11 +122,8 @@ type operation int
 const (
 	apply operation = iota
 	plan
-	applySaved // the last plan, if the state is still the one that it was made from
 	refreshOnly
 	destroy
-	importJob // the first job that no state has, to the last resource
-	test      // "terraform test": applies and destroys in one process, with a state of its own
 )
 
 // command is a command of the CLI, and its configuration.
@@ -137,21 +131,17 @@ type command struct {
 	do            operation
 	resources     []resource
 	replace       string // -replace
-	target        string // -target
 	state         string // its name, if several states share a journal
 	moved         string // a moved block: from this address to that of the last resource
 	parallel      bool   // all resources are applied at once
 	destroysFirst bool   // what is removed is planned and destroyed before anything else; the CLI takes any order
 
 	// What happens before it.
-	setBack  time.Duration // so much the clock was set back
-	taints   string        // "terraform taint", or a provisioner fails
-	forgets  bool          // a person gives up the last requests of the commands before the cuts
-	lost     bool          // the state was lost
-	restored bool          // the state is as it was after the commands before the cuts
+	taints   string // "terraform taint", or a provisioner fails
+	forgets  bool   // a person gives up the last requests of the commands before the cuts
+	lost     bool   // the state was lost
+	restored bool   // the state is as it was after the commands before the cuts
 }
-
-func (c command) targets(address string) bool { return c.target == "" || c.target == address }
 
 // newRun starts a run that has not done anything yet.
 func (w *world) newRun(c command, cut cut, forget ...string) *run {
@@ -167,9 +157,6 @@ func (w *world) newRun(c command, cut cut, forget ...string) *run {
 func (w *world) prepare(c command) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if c.setBack > 0 {
-		w.setClockBack(c.setBack)
-	}
 	if c.lost {
 		delete(w.states, c.state)
 	}
@@ -238,10 +225,7 @@ func (r *run) each() []*process {
 
 // phase is the command that the CLI runs, as a pipeline has it: a plan, and an apply of what it has saved.
 func (r *run) phase() string {
-	switch {
-	case r.command.do == test:
-		return "test"
-	case r.planned.Load():
+	if r.planned.Load() {
 		return "apply"
 	}
 	return "plan"
@@ -293,43 +277,19 @@ func (r *run) execute() {
 	}
 	r.step(start, "the CLI starts")
 	r.state = map[string]*object{}
-	if c.do != test {
-		w.mu.Lock()
-		maps.Copy(r.state, w.states[c.state])
-		w.mu.Unlock()
-	}
+	w.mu.Lock()
+	maps.Copy(r.state, w.states[c.state])
+	w.mu.Unlock()
 	defer func() { // as the CLI does when it ends, but not when it is killed
 		if r.left.Err() == nil {
 			w.show(r.diags)
 		}
 	}()
-	if c.do == test {
-		r.test()
-		return
+	if c.do == destroy { // the CLI refreshes with a plan as for an apply
+		r.planWith(false)
 	}
-	if c.do == importJob {
-		r.importJob()
+	if r.planWith(c.do == destroy); c.do == plan || r.failed || r.stopped.Load() {
 		return
-	}
-	if c.do == applySaved {
-		saved := w.savedPlan(c.state)
-		if saved == nil {
-			return
-		}
-		r.state, r.changes, r.removed, r.changed = maps.Clone(saved.state), saved.changes, saved.removed, saved.changed
-	} else {
-		if c.do == destroy { // the CLI refreshes with a plan as for an apply
-			r.planWith(false)
-		}
-		r.planWith(c.do == destroy)
-		if c.do == plan && !r.failed && !r.stopped.Load() {
-			w.mu.Lock()
-			w.saved = r
-			w.mu.Unlock()
-		}
-		if c.do == plan || r.failed || r.stopped.Load() {
-			return
-		}
 	}
 	r.planned.Store(true)
 	processes := r.each()
@@ -343,7 +303,7 @@ func (r *run) execute() {
 		r.destroyAll(processes, r.removed)
 	}
 	r.finish(processes)
-	if (c.do == apply || c.do == applySaved) && !r.failed && !r.stopped.Load() {
+	if c.do == apply && !r.failed && !r.stopped.Load() {
 		r.checkDone()
 	}
 }
@@ -352,7 +312,7 @@ func (r *run) execute() {
 func (r *run) checkDone() {
 	for _, res := range r.command.resources {
 		o := r.state[res.address]
-		if r.command.targets(res.address) && (o == nil || o.State.IsNull() || o.Tainted || o.Get("status") == "active") {
+		if o == nil || o.State.IsNull() || o.Tainted || o.Get("status") == "active" {
 			r.note("is green, and " + res.address + " is not done")
 		}
 	}
@@ -398,7 +358,7 @@ func (r *run) plan(processes []*process, destroys bool) {
 // planOne refreshes and plans a resource of the configuration, and what is left of the one that it has replaced.
 func (r *run) planOne(p *process, res resource) {
 	c, o := r.command, r.state[res.address]
-	if !c.targets(res.address) || o == nil && c.do == refreshOnly {
+	if o == nil && c.do == refreshOnly {
 		return
 	}
 	cli := r.load(p, o)
@@ -427,7 +387,7 @@ func (r *run) planRemovals(p *process, everything bool) {
 	c := r.command
 	for _, address := range slices.Sorted(maps.Keys(r.state)) {
 		isKept := slices.ContainsFunc(c.resources, func(res resource) bool { return res.address == address })
-		if isKept && !everything || !c.targets(address) || c.do == refreshOnly {
+		if isKept && !everything || c.do == refreshOnly {
 			continue
 		}
 		r.removed = append(r.removed, address)
@@ -451,9 +411,6 @@ const remoteInterval = 20 * time.Second
 // save is the CLI writing its state after each change. To a remote backend it writes when
 // the apply ends, after a stop, or when the last time was long ago.
 func (r *run) save() {
-	if r.command.do == test {
-		return
-	}
 	if r.world.remote {
 		isDue := r.stopped.Load() || !r.storedAt.IsZero() && time.Since(r.storedAt) >= remoteInterval
 		if r.storedAt.IsZero() {
@@ -515,9 +472,6 @@ func (r *run) applyAll(processes []*process) {
 		if r.stopped.Load() {
 			r.failed = true
 			break
-		}
-		if !r.command.targets(res.address) {
-			continue
 		}
 		if !r.command.parallel {
 			r.applyOne(processes[res.alias], res)
@@ -599,40 +553,4 @@ func (r *run) destroyAll(processes []*process, addresses []string) {
 		r.say(c.Delete(processes[0].ctx, r.changes[address].PlannedPrivate))
 		r.set(address, objectOf(c, nil))
 	}
-}
-
-// importJob imports to the last resource the first job that no state has.
-func (r *run) importJob() {
-	id := r.world.firstWithoutState()
-	address := r.command.resources[len(r.command.resources)-1].address
-	if id == "" || r.state[address] != nil {
-		return
-	}
-	processes := r.each()
-	c := r.load(processes[0], nil)
-	if r.say(c.ImportState(processes[0].ctx, harness.Project+"/"+id)) {
-		r.state[address] = objectOf(c, nil)
-		r.changed = true
-	}
-	r.finish(processes)
-}
-
-// test plays a test: its state is never stored.
-func (r *run) test() {
-	r.planned.Store(true)
-	processes := r.each()
-	r.plan(processes, false)
-	if !r.failed && !r.stopped.Load() {
-		r.applyAll(processes)
-		second := r.each() // another run block of the test
-		r.plan(second, false)
-		r.shutDown(second...)
-	}
-	r.changes, r.removed = map[string]*fakecli.CLI{}, nil
-	all := slices.Sorted(maps.Keys(r.state))
-	for _, address := range all {
-		r.planRemoval(processes[0], r.state[address], address)
-	}
-	r.destroyAll(processes, all)
-	r.shutDown(processes...)
 }

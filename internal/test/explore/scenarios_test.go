@@ -25,10 +25,8 @@ type scenario struct {
 
 	stops     bool          // the last run ends with an error also if no run is cut
 	remote    bool          // the backend stores the state when a run ends
-	foreign   bool          // somebody else has started a job with the same prompt
 	decides   bool          // in the last run, a person gives unknown creates up
 	noJournal bool          // in the first run
-	refused   bool          // in the first run, the service answers the first POST with 429
 	late      time.Duration // that long the service takes for a POST
 	duration  time.Duration // of each job; 0: a second
 	fails     bool          // each job does
@@ -80,7 +78,7 @@ func (s scenario) rest(n int) []command {
 }
 
 // prompts are those of all scenarios.
-var prompts = []string{"Write", "Write more", "Write a lot", "Draw"}
+var prompts = []string{"Write", "Write more", "Draw"}
 
 // job is a resource whose name is its address.
 func job(address, prompt string) resource { return named(address, address, prompt) }
@@ -98,9 +96,7 @@ func scenarios() []scenario {
 	atOnce := func(c command) command { c.parallel = true; return c }
 	replacing := func(address string, c command) command { c.replace = address; return c }
 	tainting := func(address string, c command) command { c.taints = address; return c }
-	only := func(address string, c command) command { c.target = address; return c }
 	moving := func(from string, c command) command { c.moved = from; return c }
-	hourBack := func(c command) command { c.setBack = time.Hour; return c }
 	stateLess := func(c command) command { c.lost = true; return c }
 	forgetting := func(c command) command { c.forgets = true; return c }
 	older := func(c command) command { c.restored = true; return c }
@@ -117,7 +113,7 @@ func scenarios() []scenario {
 	alias := func(r resource) resource { r.alias = 1; return r }
 
 	a := job("a", "Write")
-	none, first, more, lot := configured(), configured(a), configured(job("a", "Write more")), configured(job("a", "Write a lot"))
+	none, first, more := configured(), configured(a), configured(job("a", "Write more"))
 	second, secondMore, firstCreated := configured(triggered(a)), configured(triggered(job("a", "Write more"))), configured(createFirst(a))
 	chained, equal := configured(a, job("b", "Draw")), configured(a, job("b", "Write"))
 	firstCreatedMore := configured(createFirst(job("a", "Write more")))
@@ -147,7 +143,6 @@ func scenarios() []scenario {
 		{name: "response after the deadline", runs: runs(first), jobs: 1, late: 7 * time.Second},
 		{name: "create, and a decision", runs: runs(first), jobs: 1, decides: true},
 		{name: "create without a journal", runs: runs(first), jobs: 1, noJournal: true},
-		{name: "refused create", rare: true, runs: runs(first), jobs: 1, refused: true},
 
 		{name: "create, remote state", runs: runs(first), jobs: 1, remote: true},
 		{name: "message, remote state", before: runs(first), runs: runs(more), jobs: 1, remote: true},
@@ -214,13 +209,9 @@ func scenarios() []scenario {
 		{name: "create, edited", runs: runs(first, more), jobs: 1, errors: edited},
 		{name: "create, edited and undone", rare: true, runs: runs(first, more, first), jobs: 1, prompts: back, errors: edited},
 		{name: "create, other triggers", rare: true, runs: runs(first, second), jobs: 2},
-		{name: "import after a create", runs: runs(first, as(importJob, first), first), jobs: 1},
-		{name: "import of an older job", rare: true, runs: runs(first, as(importJob, equal), equal, equal), jobs: 1, foreign: true},
 		{name: "refresh after a create", runs: runs(first, as(refreshOnly, first), first), jobs: 1},
 		{name: "refresh after a message", before: runs(first), runs: runs(more, as(refreshOnly, more), more), jobs: 1},
 		{name: "plan after a create", runs: runs(first, as(plan, first), first), jobs: 1},
-		{name: "saved plan", rare: true, runs: runs(as(plan, first), as(applySaved, first), first), jobs: 1},
-		{name: "saved -replace", before: runs(first), runs: runs(as(plan, replacing("a", first)), as(applySaved, replacing("a", first)), first), jobs: 2},
 		{name: "-replace only planned", before: runs(first), runs: runs(as(plan, replacing("a", first)), first), jobs: 1},
 
 		{name: "state lost", before: runs(first), runs: runs(stateLess(first), first), jobs: 1, adopts: true},
@@ -238,13 +229,8 @@ func scenarios() []scenario {
 		{name: "older state, before the create", rare: true, runs: runs(first, older(first), first), jobs: 1, adopts: true},
 		{name: "older state, -replace again", rare: true, before: runs(first), runs: runs(replacing("a", first), older(replacing("a", first)), first), jobs: 2, adopts: true},
 
-		{name: "-target, then all", runs: runs(only("a", chained), chained), jobs: 2},
-		{name: "test after a create", runs: runs(first, as(test, first), first), jobs: 1},
-		{name: "test beside production", before: runs(first), runs: runs(as(test, first), first), jobs: 1},
 		{name: "two creates at once", runs: runs(atOnce(chained)), jobs: 2},
 		{name: "two creates of one name at once", rare: true, runs: runs(atOnce(equalTwins)), jobs: 1, errors: duplicate},
-		{name: "message after the clock was set back", before: runs(first, more), runs: runs(hourBack(lot)), jobs: 1},
-		{name: "create after the clock was set back", runs: runs(first, hourBack(first)), jobs: 1},
 		{name: "three states", runs: runs(inState("x", first), inState("y", first), inState("z", first)), jobs: 3},
 	}
 }

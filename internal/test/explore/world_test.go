@@ -66,7 +66,6 @@ type history struct {
 	everSeen  map[string]bool // ids of jobs that were in a stored state
 	backup    states          // as they were after the commands before the cuts
 	requests  []string        // the last ones by then
-	saved     *run            // that made the last plan
 	tainted   bool            // a stored object was
 	gone      int             // how many records were lost with the disk
 	shown     string          // what a user has read
@@ -196,19 +195,10 @@ func (w *world) serve(resp http.ResponseWriter, req *http.Request) {
 		http.Error(resp, "", http.StatusServiceUnavailable)
 		return
 	}
-	if p.run.cut.refused && req.Method == http.MethodPost && p.run.refused.CompareAndSwap(false, true) {
-		resp.Header().Set("Retry-After", "1")
-		http.Error(resp, "", http.StatusTooManyRequests)
-		return
-	}
-	before := len(w.sim.Jobs())
 	w.sim.ServeHTTP(resp, req)
 	w.mu.Lock()
 	if req.Method == http.MethodPost {
 		p.run.posts++
-	}
-	for _, job := range w.sim.Jobs()[before:] {
-		p.run.created = append(p.run.created, job.ID)
 	}
 	w.mu.Unlock()
 	if p.run.step(response, "response to "+name) == loseResponse {
@@ -243,30 +233,6 @@ func (w *world) loseDisk() {
 
 // folder is the journal.
 func (w *world) folder() string { return filepath.Join(w.dir, "journal") }
-
-// setClockBack lets the records be from the future: the clock of the test cannot be set back.
-func (w *world) setClockBack(by time.Duration) {
-	files := w.files()
-	for name, text := range files {
-		files[name] = times.ReplaceAllFunc(text, func(at []byte) []byte {
-			sent, _ := time.Parse(time.RFC3339Nano, string(at))
-			return sent.Add(by).AppendFormat(nil, time.RFC3339Nano)
-		})
-	}
-	w.write(files)
-}
-
-// firstWithoutState is the id of the first job that no state has.
-func (w *world) firstWithoutState() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, job := range w.sim.Jobs() {
-		if !w.everSeen[job.ID] {
-			return job.ID
-		}
-	}
-	return ""
-}
 
 // records are those in the journal, by name.
 func (w *world) records() (records []journal.Record) {
@@ -312,8 +278,8 @@ func (w *world) unknown() (ids []string) {
 // fingerprint is equal for worlds that the next run cannot tell apart.
 func (w *world) fingerprint() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "only interrupted %t, or the CLI killed %t, or abandoned %t, records lost %d, plan saved %t\n", w.cutOnlyBy(interrupted),
-		w.cutOnlyBy(interrupted, cliKilled, stalled), w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned), w.gone, w.saved != nil)
+	fmt.Fprintf(&b, "only interrupted %t, or the CLI killed %t, or abandoned %t, records lost %d\n", w.cutOnlyBy(interrupted),
+		w.cutOnlyBy(interrupted, cliKilled, stalled), w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned), w.gone)
 	jobs := map[string]int{"": -1}
 	for i, job := range w.sim.Jobs() {
 		jobs[job.ID] = i
@@ -403,17 +369,6 @@ func (w *world) storeState(r *run) {
 		}
 	}
 	w.states[r.command.state] = stored
-	w.saved = nil // "saved plan is stale"
-}
-
-// savedPlan is the last plan, unless the state has changed since.
-func (w *world) savedPlan(state string) *run {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.saved == nil || w.saved.command.state != state {
-		return nil
-	}
-	return w.saved
 }
 
 // show is the CLI printing diagnostics.

@@ -181,7 +181,7 @@ func TestAzureBlob_responses(t *testing.T) {
 	} {
 		f, s := openBlobs(t)
 		f.hook = func(w http.ResponseWriter) bool { respondAzure(w, test.status, test.code); return true }
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if test.status == 0 {
 			cancel()
 		}
