@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/logging"
 	awsbase "github.com/hashicorp/aws-sdk-go-base/v2"
 	"github.com/hashicorp/aws-sdk-go-base/v2/diag"
@@ -42,7 +41,6 @@ func (a *awsSettings) readBackend(s *settings.Settings) (endpoint string, _ erro
 	errs := []error{a.readRoles(s)}
 	for name, into := range map[string]any{
 		"shared_config_files": &a.SharedConfigFiles, "shared_credentials_files": &a.SharedCredentialsFiles, "endpoints": &endpoints,
-		"allowed_account_ids": &a.AllowedAccountIds, "forbidden_account_ids": &a.ForbiddenAccountIds,
 	} {
 		_, err := s.Decode(name, into)
 		errs = append(errs, err)
@@ -61,8 +59,8 @@ func (a *awsSettings) readBackend(s *settings.Settings) (endpoint string, _ erro
 	a.readMetadata(s)
 	a.HTTPProxy, a.HTTPSProxy = optional(s.Text("http_proxy")), optional(s.Text("https_proxy"))
 	a.NoProxy, a.CustomCABundle = s.Text("no_proxy"), s.Text("custom_ca_bundle", "AWS_CA_BUNDLE")
-	s.Ignore("iam_endpoint", "max_retries", "retry_mode", "skip_credentials_validation", "skip_region_validation",
-		"skip_requesting_account_id")
+	s.Ignore("allowed_account_ids", "forbidden_account_ids", // the backend has compared them: without that, the CLI sends nothing
+		"iam_endpoint", "max_retries", "retry_mode", "skip_credentials_validation", "skip_region_validation", "skip_requesting_account_id")
 	return withScheme(cmp.Or(endpoints.S3, s.Text("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT"))), errors.Join(errs...)
 }
 
@@ -94,23 +92,6 @@ func (a *awsSettings) config(ctx context.Context, network http.RoundTripper) (aw
 	_, found, diags := awsbase.GetAwsConfig(ctx, &c)
 	found.Logger, found.ClientLogMode, found.Retryer = logging.Nop{}, 0, nil // the library's write to the log of the process
 	return found, firstError(diags)
-}
-
-// checkAccount asks AWS whose credentials these are, if the backend would compare that.
-func (a *awsSettings) checkAccount(ctx context.Context, found aws.Config) error {
-	if len(a.AllowedAccountIds)+len(a.ForbiddenAccountIds) == 0 {
-		return nil
-	}
-	identity, err := sts.NewFromConfig(found, func(o *sts.Options) { // what the library has for this makes the binary 6 MB larger
-		o.Region = cmp.Or(a.StsRegion, o.Region)
-		if a.StsEndpoint != "" {
-			o.BaseEndpoint, o.EndpointOptions = &a.StsEndpoint, sts.EndpointResolverOptions{}
-		}
-	}).GetCallerIdentity(ctx, nil)
-	if err != nil {
-		return err
-	}
-	return a.VerifyAccountIDAllowed(aws.ToString(identity.Account))
 }
 
 // firstError leaves out the advice of the library, which repeats the settings.

@@ -114,17 +114,14 @@ func (c *cloud) Grant(op, prefix string) string {
 func (c *cloud) Never() store.Version { return `"00000000000000000000000000000000"` }
 
 func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
-	client, found, err := c.client(ctx, network)
-	if err != nil {
-		return nil, err
-	}
-	return &objects{c, client}, c.aws.checkAccount(ctx, found)
+	client, err := c.client(ctx, network)
+	return &objects{c, client}, err
 }
 
-func (c *cloud) client(ctx context.Context, network http.RoundTripper) (*awss3.Client, aws.Config, error) {
+func (c *cloud) client(ctx context.Context, network http.RoundTripper) (*awss3.Client, error) {
 	found, err := c.aws.config(ctx, network)
 	if err != nil {
-		return nil, found, err
+		return nil, err
 	}
 	client := awss3.NewFromConfig(found, func(o *awss3.Options) {
 		if c.endpoint != "" {
@@ -142,9 +139,9 @@ func (c *cloud) client(ctx context.Context, network http.RoundTripper) (*awss3.C
 		o.HTTPClient = direct(o.HTTPClient)
 	})
 	if client.Options().Region == "" {
-		return nil, found, errors.New("no region is known: set it in the backend, as ?region= in journal.url, or in AWS_REGION")
+		return nil, errors.New("no region is known: set it in the backend, as ?region= in journal.url, or in AWS_REGION")
 	}
-	return client, found, c.checkEndpoint(aws.ToString(client.Options().BaseEndpoint)) // a profile may have one, too
+	return client, c.checkEndpoint(aws.ToString(client.Options().BaseEndpoint)) // a profile may have one, too
 }
 
 type objects struct {

@@ -233,8 +233,6 @@ func TestS3_signers(t *testing.T) {
 			variables{"AWS_CONFIG_FILE": "~/shared_config"}, ""},
 		{"older setting and variable", values{"shared_credentials_file": "~/shared"}, variables{"AWS_SHARED_CREDENTIALS_FILE": home + "/.aws/credentials"}, "of-default"},
 		{"account", values{"allowed_account_ids": []any{"123456789012"}, "skip_credentials_validation": nil}, keys(nil), "of-env"},
-		{"not an allowed account", values{"allowed_account_ids": []any{"210987654321"}, "skip_credentials_validation": nil}, keys(nil), ""},
-		{"forbidden account", values{"forbidden_account_ids": []any{"123456789012"}, "skip_credentials_validation": nil}, keys(nil), ""},
 		{"machine", values{"shared_credentials_files": []any{"/none"}, "ec2_metadata_service_endpoint": at.URL}, nil, "of-machine"},
 		{"machine, variable", values{"shared_credentials_files": []any{"/none"}}, variables{"AWS_EC2_METADATA_SERVICE_ENDPOINT": at.URL}, "of-machine"},
 		{"machine, older variable", values{"shared_credentials_files": []any{"/none"}}, variables{"AWS_METADATA_URL": at.URL}, "of-machine"},

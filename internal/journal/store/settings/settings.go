@@ -88,10 +88,9 @@ func (s *Settings) Is(name string, usually bool, variables ...string) bool {
 		s.read[name] = true
 		return value
 	}
-	isRead := s.read[name]
 	value, err := strconv.ParseBool(s.Text(name, variables...))
 	if err != nil {
-		s.read[name] = isRead
+		delete(s.read, name)
 		return usually
 	}
 	return value
