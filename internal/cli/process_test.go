@@ -37,7 +37,7 @@ const childEnv = "CLI_TEST_CHILD"
 
 func childCommand(ctx context.Context, what string, arguments ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], arguments...)
-	cmd.Env = append(os.Environ(), childEnv+"="+what, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), childEnv+"="+what, "TF_CLI_ARGS=", "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = os.Stderr
 	return cmd
 }

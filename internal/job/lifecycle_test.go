@@ -4,7 +4,9 @@
 package job_test
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"regexp"
 	"testing"
 
@@ -19,7 +21,16 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
+
+func TestMain(m *testing.M) {
+	if _, err := tfcli.ForTests(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
 
 // providerFactories serve the provider to the CLI from the process of the test.
 func providerFactories(t *testing.T) map[string]func() (tfprotov6.ProviderServer, error) {

@@ -15,13 +15,10 @@ if [ -n "${RACE:-}" ] && [ "$(CGO_ENABLED='' go env CGO_ENABLED)" != 1 ]; then
 	echo "no C compiler: the tests run without the race detector"
 fi
 
-# Ends here when there is no CLI: acceptance tests are never skipped for lack of one.
-env=$(go run ./internal/tools/tfcli/cmd/tfcli env)
-eval "$env"
-echo "CLI: $("$TF_ACC_TERRAFORM_PATH" version | head -n 1) ($TF_ACC_TERRAFORM_PATH)"
-
-# In a pipeline, the provider warns of a journal on the runner's disk.
-unset CI TF_BUILD TFC_RUN_ID
+# Ends here when there is no CLI: go test alone skips what needs one.
+TF_CLI=$(go run ./internal/tools/tfcli/cmd/tfcli find)
+export TF_CLI
+echo "CLI: $TF_CLI"
 
 # Packages that use a CLI mostly wait, so one more than there are processors runs at once, and the longest first.
 packages=$(($(getconf _NPROCESSORS_ONLN) + 1))

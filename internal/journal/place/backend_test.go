@@ -16,6 +16,7 @@ func initialized(t *testing.T, state, workspace string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("TF_DATA_DIR", dir)
+	t.Setenv("TF_WORKSPACE", "")
 	for file, text := range map[string]string{"terraform.tfstate": state, "environment": workspace} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

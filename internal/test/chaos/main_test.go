@@ -40,7 +40,7 @@ func runTests(m *testing.M) int {
 		defer func() { _ = os.RemoveAll(dir) }()
 		err = install(ctx, dir)
 	}
-	if err == nil {
+	if err == nil && cli.Path != "" {
 		fmt.Println("CLI:", cli)
 		// Most of the time they wait. The command line overrides this.
 		err = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
@@ -54,12 +54,19 @@ func runTests(m *testing.M) int {
 
 // install finds a CLI and builds the provider for it.
 func install(ctx context.Context, dir string) (err error) {
-	if cli, err = tfcli.Find(ctx, os.Stderr); err != nil {
+	if cli, err = tfcli.ForTests(ctx); err != nil || cli.Path == "" {
 		return err
 	}
 	provider, err = tfcli.InstallPlugin(ctx, dir)
 	_, _ = fmt.Fprintf(io.Discard, "%p", plugin.Serve) // else Go would take the results of a run before a change of the provider from its cache
 	return err
+}
+
+func needsCLI(t *testing.T) {
+	t.Helper()
+	if cli.Path == "" {
+		t.Skip(tfcli.NoCLI)
+	}
 }
 
 // What make chaos sets: without them, make test runs a part of each grid.

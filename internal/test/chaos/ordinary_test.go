@@ -190,6 +190,7 @@ func (w *workingDir) ordinary(s setup, commands []command) {
 // needsWriteOnly skips a test on a CLI without write-only and ephemeral values.
 func needsWriteOnly(t *testing.T) {
 	t.Helper()
+	needsCLI(t)
 	if cli.Version.LessThan(version.Must(version.NewVersion("1.11.0"))) {
 		t.Skipf("needs 1.11 or later, this is %s", cli)
 	}

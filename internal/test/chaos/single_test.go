@@ -49,6 +49,7 @@ func TestX04_CLI_gone_while_a_job_is_read(t *testing.T) {
 
 // Red without: a StopProvider that returns only when the actions have reported their end.
 func TestA02_interrupt_an_action(t *testing.T) {
+	needsCLI(t)
 	if !cli.HasActions() {
 		t.Skipf("actions need Terraform 1.14 or later, this is %s", cli.Name())
 	}

@@ -47,6 +47,8 @@ type workingDir struct {
 // newWorkingDir starts a service whose jobs all go as script says.
 func newWorkingDir(t *testing.T, script simulator.Script, config string) *workingDir {
 	t.Helper()
+	needsCLI(t)
+	t.Helper()
 	sim := simulator.New(simulator.Options{
 		Key:    canaryKey,
 		Script: func(string, int) simulator.Script { return script },

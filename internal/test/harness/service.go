@@ -22,7 +22,11 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
+
+// Nothing of the user's own work with the provider reaches a test.
+func init() { tfcli.ClearEnv() }
 
 // What every test uses: the key is searched for in all that is shown.
 const (

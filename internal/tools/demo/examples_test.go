@@ -188,7 +188,7 @@ func TestAccExamples(t *testing.T) {
 func TestAccPolicy(t *testing.T) {
 	t.Parallel()
 	if cli.Path == "" {
-		t.Skip("TF_ACC is not set: it takes a Terraform-compatible CLI")
+		t.Skip(tfcli.NoCLI)
 	}
 	if os.Getenv("EXPLORE") == "" {
 		t.Skip("EXPLORE is not set: building Open Policy Agent takes a minute, so only .ci/run does it")

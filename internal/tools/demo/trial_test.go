@@ -46,9 +46,6 @@ var (
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
 func runTests(m *testing.M) int {
-	if os.Getenv("TF_ACC") == "" {
-		return m.Run()
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "demo")
@@ -64,16 +61,15 @@ func runTests(m *testing.M) int {
 }
 
 func install(ctx context.Context, dir string) (err error) {
+	if cli, err = tfcli.ForTests(ctx); err != nil || cli.Path == "" {
+		return err
+	}
 	err = errors.Join(
-		os.Setenv(tfcli.EnvCLI, os.Getenv("TF_ACC_TERRAFORM_PATH")),
 		os.Setenv("TF_LOG_SDK", "off"), // of providerWithSchema
 		// Most of the time they wait. The command line overrides this.
 		flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))),
 	)
 	if err != nil {
-		return err
-	}
-	if cli, err = tfcli.Find(ctx, os.Stderr); err != nil {
 		return err
 	}
 	if err = tfcli.InstallForUser(ctx, dir, &installed); err != nil {
@@ -102,7 +98,7 @@ type trial struct {
 func start(t *testing.T, jobs time.Duration) *trial {
 	t.Helper()
 	if cli.Path == "" {
-		t.Skip("TF_ACC is not set: it takes a Terraform-compatible CLI")
+		t.Skip(tfcli.NoCLI)
 	}
 	service := simulator.New(simulator.Options{Key: canary, Script: func(string, int) simulator.Script {
 		return simulator.Script{Duration: jobs}

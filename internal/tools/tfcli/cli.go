@@ -7,6 +7,7 @@ package tfcli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -53,27 +54,45 @@ func (c CLI) Command(ctx context.Context, configFile string, args ...string) *ex
 	return cmd
 }
 
-// TestEnv returns the variables, as KEY=VALUE, that make acceptance tests run
-// on this CLI. Unset first those for which IsForeign is true.
-func (c CLI) TestEnv() []string {
-	env := []string{
-		"CHECKPOINT_DISABLE=1",
-		"TF_CLI_CONFIG_FILE=" + os.DevNull, // no dev_overrides or mirrors of the user
-		"TF_ACC=1",
-		"TF_ACC_TERRAFORM_PATH=" + c.Path,
-		// Without effect beside a path, but read: so Go's test cache forgets
-		// results when another version is installed under the same path.
-		"TF_ACC_TERRAFORM_VERSION=" + c.Version.String(),
+// ForTests finds the CLI that the tests of this process use, as Find does, but downloads and builds nothing. It makes acceptance
+// tests run on it, whatever the user's own settings are. Without one, the path is empty and NoCLI says why tests are skipped.
+func ForTests(ctx context.Context) (CLI, error) {
+	ClearEnv()
+	c, err := there(ctx, os.Stderr)
+	if errors.Is(err, errNone) {
+		return CLI{}, nil
+	}
+	if err != nil {
+		return CLI{}, err
+	}
+	env := map[string]string{
+		EnvCLI:                  c.Path, // what the tests start finds it, too
+		"CHECKPOINT_DISABLE":    "1",
+		"TF_CLI_CONFIG_FILE":    os.DevNull, // no dev_overrides or mirrors of the user
+		"TF_ACC":                "1",
+		"TF_ACC_TERRAFORM_PATH": c.Path,
 	}
 	if c.Product == Tofu {
 		// A provider without a source address belongs to another registry there;
 		// with Terraform's, OpenTofu would not find the provider under test.
-		env = append(env,
-			"TF_ACC_PROVIDER_HOST="+tofuRegistry,
-			"TF_ACC_PROVIDER_NAMESPACE=hashicorp",
-		)
+		env["TF_ACC_PROVIDER_HOST"], env["TF_ACC_PROVIDER_NAMESPACE"] = tofuRegistry, "hashicorp"
 	}
-	return env
+	for name, value := range env {
+		err = errors.Join(err, os.Setenv(name, value))
+	}
+	return c, err
+}
+
+// NoCLI is why a test that needs a CLI is skipped.
+const NoCLI = "no terraform or tofu on PATH: make test downloads or builds one"
+
+// ClearEnv removes from the environment what IsForeign, and that this is a pipeline.
+func ClearEnv() {
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); IsForeign(entry) || name == "CI" || name == "TFC_RUN_ID" {
+			_ = os.Unsetenv(name)
+		}
+	}
 }
 
 // IsForeign says whether a variable (KEY=VALUE) belongs to somebody's own work

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"os"
@@ -26,10 +27,21 @@ import (
 // name on PATH.
 const EnvCLI = "TF_CLI"
 
+var errNone = errors.New("no CLI on PATH or in the cache")
+
 // Find returns the CLI that $TF_CLI names. If that is not set, it returns the
 // first of All, or else the newest Terraform, downloaded, or else OpenTofu, built
 // from source. CLIs that do not run, and slow steps, are reported to log.
 func Find(ctx context.Context, log io.Writer) (CLI, error) {
+	cli, err := there(ctx, log)
+	if errors.Is(err, errNone) {
+		return get(ctx, log, source.OpenTofu())
+	}
+	return cli, err
+}
+
+// there returns the CLI that $TF_CLI names, or else the first of All, or else errNone.
+func there(ctx context.Context, log io.Writer) (CLI, error) {
 	if name := os.Getenv(EnvCLI); name != "" {
 		cli, err := inspect(ctx, name)
 		if err != nil {
@@ -37,22 +49,26 @@ func Find(ctx context.Context, log io.Writer) (CLI, error) {
 		}
 		return cli, nil
 	}
-	return find(ctx, log, func(CLI) bool { return true }, source.OpenTofu())
+	for cli := range all(ctx, log) {
+		return cli, nil
+	}
+	return CLI{}, errNone
 }
 
 // FindWithActions is Find for generating documentation. It returns a Terraform
 // that has actions, and builds one in the end: others leave actions, or resource
 // identity, out of the schema without an error.
 func FindWithActions(ctx context.Context, log io.Writer) (CLI, error) {
-	return find(ctx, log, CLI.HasActions, source.Terraform())
+	for cli := range all(ctx, log) {
+		if cli.HasActions() {
+			return cli, nil
+		}
+	}
+	return get(ctx, log, source.Terraform())
 }
 
-// find returns the first CLI that fits, or else downloads or builds one.
-func find(ctx context.Context, log io.Writer, fits func(CLI) bool, last source.Command) (CLI, error) {
-	all := All(ctx, log)
-	if i := slices.IndexFunc(all, fits); i >= 0 {
-		return all[i], nil
-	}
+// get downloads Terraform, or else builds the last resort.
+func get(ctx context.Context, log io.Writer, last source.Command) (CLI, error) {
 	logf(log, "no CLI that fits on PATH or in the cache; downloading Terraform")
 	exe, err := download(ctx)
 	if err != nil {
@@ -67,25 +83,32 @@ func find(ctx context.Context, log io.Writer, fits func(CLI) bool, last source.C
 
 // All returns the CLIs that are there already, each product and version once:
 // $TF_CLI, terraform and tofu on PATH, and those downloaded or built earlier.
-func All(ctx context.Context, log io.Writer) []CLI {
+func All(ctx context.Context, log io.Writer) []CLI { return slices.Collect(all(ctx, log)) }
+
+// all asks each for its version only when its turn comes: that takes a moment.
+func all(ctx context.Context, log io.Writer) iter.Seq[CLI] {
 	places := []string{os.Getenv(EnvCLI), "terraform", "tofu"}
 	for _, path := range []func() (string, error){source.Terraform().Path, downloadPath, source.OpenTofu().Path} {
 		if exe, err := path(); err == nil { // else there is no cache folder
 			places = append(places, exe)
 		}
 	}
-	var all []CLI
-	for _, place := range places {
-		cli, err := inspect(ctx, place)
-		switch {
-		case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		case err != nil:
-			logf(log, "skipped: %v", err)
-		case !slices.ContainsFunc(all, func(other CLI) bool { return other.Name() == cli.Name() }):
-			all = append(all, cli)
+	return func(yield func(CLI) bool) {
+		seen := map[string]bool{}
+		for _, place := range places {
+			cli, err := inspect(ctx, place)
+			switch {
+			case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
+			case err != nil:
+				logf(log, "skipped: %v", err)
+			case !seen[cli.Name()]:
+				seen[cli.Name()] = true
+				if !yield(cli) {
+					return
+				}
+			}
 		}
 	}
-	return all
 }
 
 func downloadPath() (string, error) {

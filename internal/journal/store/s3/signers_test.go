@@ -141,9 +141,9 @@ func TestS3_signers(t *testing.T) {
 		}
 		return
 	}
-	cli := os.Getenv("TF_ACC_TERRAFORM_PATH")
+	cli := os.Getenv("TF_CLI")
 	if cli == "" {
-		t.Skip("no CLI: make test-matrix has one")
+		t.Skip("TF_CLI names no OpenTofu: make test-matrix sets it")
 	}
 	if version, err := exec.Command(cli, "version").Output(); err != nil {
 		t.Fatal(err)
