@@ -19,15 +19,23 @@ import (
 // version is set by the release build.
 var version = "dev"
 
+// memoryLimit is soft: a process that needs more gets it, and spends up to half of its time on
+// collecting.
+const memoryLimit = 128 << 20
+
 func main() {
 	attach := flag.Bool("debug", false, "wait for a debugger, and print how to attach Terraform")
 	flag.Parse()
 	getenv := plugin.TakeEnvironment()
 
-	// Go's default takes a fifth more time for a plan of a thousand jobs. This takes 25 MB instead of 10 then, and 280 instead of 105 while
-	// an apply waits for a thousand at once.
+	// Go's default makes a plan of a thousand jobs a fifth slower: it collects whenever a small
+	// heap has doubled. Without a limit, an apply that waits for a thousand jobs at once would
+	// then take 300 MiB, twice as much as with it.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
 	}
 
 	// The CLI drives the shutdown. A signal to the whole process group, a console that
