@@ -16,9 +16,9 @@ import (
 // statusClientClosed is how nginx reports a client that left before the response.
 const statusClientClosed = 499
 
-// refuses reports whether a response to a POST says that it had no effect. A redirect says so, but HTTP has a 303 for
-// a POST that was handled, and no 304 for any. A proxy may respond 408 or 499 after it has forwarded the request,
-// when the service is slow.
+// refuses reports whether a response to a POST says that it had no effect. A redirect says so, but
+// HTTP has a 303 for a POST that was handled, and no 304 for any. A proxy may respond 408 or 499
+// after it has forwarded the request, when the service is slow.
 func refuses(status int) bool {
 	switch status {
 	case http.StatusSeeOther, http.StatusNotModified, http.StatusRequestTimeout, statusClientClosed:
@@ -27,8 +27,8 @@ func refuses(status int) bool {
 	return status >= 300 && status < 500
 }
 
-// jobIn returns the record in a response. If a record is complete, it does not matter what became of the rest
-// of the response.
+// jobIn returns the record in a response. If a record is complete, it does not matter what became
+// of the rest of the response.
 func (c *Client) jobIn(r request, got *response) (*Job, error) {
 	job, err := decodeJob(got.body, c.config.Key)
 	switch {
@@ -43,8 +43,9 @@ func (c *Client) jobIn(r request, got *response) (*Job, error) {
 // isSuccess reports whether a response has a job's record, if any has.
 func (r *response) isSuccess() bool { return r.status >= 200 && r.status < 300 }
 
-// classifyPost classifies the outcome of a POST: if the response is neither a complete job
-// record nor a refusal, the outcome is unknown, unless the service cannot have received all of the request.
+// classifyPost classifies the outcome of a POST: if the response is neither a complete job record
+// nor a refusal, the outcome is unknown, unless the service cannot have received all of the
+// request.
 func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error) {
 	switch {
 	case got.isSuccess():

@@ -134,8 +134,8 @@ func (c *Client) post(ctx context.Context, r request, body NewJob, recorder Reco
 	}
 }
 
-// attempt sends a POST once, when its turn has come. isTried is false if its turn did not come, or an obstacle
-// kept it back. A panic frees the slot for others, too.
+// attempt sends a POST once, when its turn has come. isTried is false if its turn did not come, or
+// an obstacle kept it back. A panic frees the slot for others, too.
 func (c *Client) attempt(ctx context.Context, posts *posts, r request) (_ *Job, _ *Error, isTried bool) {
 	sent, err := posts.acquire(ctx)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// delivery is a POST on its way. Until it is recorded on a connection, the end of its context takes it back;
-// from then on the service may receive it.
+// delivery is a POST on its way. Until it has a connection and a record, the end of its context
+// withdraws it. From then on the service may receive it, so it waits for the response.
 type delivery struct {
 	recorder Recorder
 	isPaused func() bool     // the rate limit pauses POSTs
@@ -32,7 +32,8 @@ type delivery struct {
 	cut       bool // bytes were left when the connection could no longer be written
 }
 
-// errPaused: a pause for the rate limit has begun since the POST had its turn, which it must await again.
+// errPaused keeps back a POST that had its turn, because another POST got a 429 while this one
+// connected. It must wait for another turn.
 var errPaused = errors.New("the service's rate limit pauses requests")
 
 // connect follows a connection: it records the request, and only then may its body be read.
@@ -42,10 +43,10 @@ func (d *delivery) connect(conn net.Conn) {
 		obstacle = d.recorder.Sending()
 		isRecorded = obstacle == nil
 	}
-	if obstacle == nil { // recording may have taken long
+	if obstacle == nil { // recording may have taken long, and the run may have been stopped meanwhile
 		obstacle = d.stopped()
 	}
-	for { // an https proxy adds a layer
+	for { // TLS to the service, and TLS to an https proxy, are a layer each around the postConn
 		secured, isTLS := conn.(*tls.Conn)
 		if !isTLS {
 			break
@@ -100,8 +101,8 @@ func WithGrace(ctx context.Context, grace time.Duration) context.Context {
 	return context.WithValue(ctx, graceKey{}, late)
 }
 
-// detach returns a context that ctx cancels only until the request is recorded on a connection, or at the
-// end of its grace.
+// detach returns a context that ctx cancels only until the request is recorded on a connection, or
+// at the end of its grace.
 func (d *delivery) detach(ctx context.Context) (context.Context, func()) {
 	late, ok := ctx.Value(graceKey{}).(context.Context)
 	if !ok {
@@ -162,9 +163,9 @@ func (d *delivery) sent() (err error) {
 	return d.recorder.Sent()
 }
 
-// postConn is a connection of one POST. A server may refuse a large request and close the connection before it has read
-// everything: net/http would then report that it cannot write, and drop the response. So errors of writing are
-// left to whoever reads.
+// postConn is a connection of one POST. A server may refuse a large request and close the
+// connection before it has read everything: net/http would then report that it cannot write, and
+// drop the response. So errors of writing are left to whoever reads.
 type postConn struct {
 	net.Conn
 	broken atomic.Bool

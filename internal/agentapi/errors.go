@@ -47,7 +47,8 @@ var (
 	ErrForbidden = errors.New("forbidden")
 	// ErrPaymentRequired matches the response 402: no credits, or no plan that allows it.
 	ErrPaymentRequired = errors.New("payment required")
-	// ErrNotFound matches a response 404, or to a GET 410, that counts and is not a web page. A 410 to a message is about a job that exists.
+	// ErrNotFound matches a response 404 that has persisted and is no web page. For a GET, 410
+	// means the same; for a message it means that the job exists but is closed.
 	ErrNotFound = errors.New("not found")
 	// ErrWebPage matches an HTML response: something other than the service responded.
 	ErrWebPage = errors.New("the response is a web page, not the service's JSON")
@@ -61,8 +62,8 @@ var (
 	ErrRedirected = errors.New("redirected")
 	// ErrCertificate matches a server certificate that could not be verified.
 	ErrCertificate = errors.New("the server's certificate could not be verified")
-	// ErrHandshake matches a TLS handshake that failed although the connection did not: they have no version in common, or
-	// a certificate cannot be read.
+	// ErrHandshake matches a TLS handshake that failed although the connection did not: they have
+	// no version in common, or a certificate cannot be read.
 	ErrHandshake = errors.New("no secure connection")
 	// ErrProxyRefused matches a proxy's response that it does not connect to the service.
 	ErrProxyRefused = errors.New("the proxy refused the connection")
@@ -77,7 +78,7 @@ type Error struct {
 	Detail     string        // the service's error message: escaped, cut, the key masked
 	RetryAfter time.Duration // how long the service asked to wait; 0 when it did not
 	Err        error         // cause; may be nil
-	Lasted     time.Duration // of a refused GET: how long nothing else had come when it counted; of others: how long they were tried
+	Lasted     time.Duration // of a refused GET: how long there was no other response; of others: how long they were tried
 }
 
 // unproven is a failed GET that may be temporary, because nothing has shown that it persists.
@@ -138,13 +139,15 @@ type Reason int
 
 // The reasons.
 const (
-	// ReasonOther: neither the message nor its job, such as the key or a proxy, or nothing was refused.
+	// ReasonOther: neither the message nor its job is the reason, but for example the key or a
+	// proxy; or nothing was refused.
 	ReasonOther Reason = iota
-	// ReasonRequest: the size or the form of the request, whatever the job.
+	// ReasonRequest: the size or the form of the request. No job would accept it.
 	ReasonRequest
-	// ReasonPrompt: first the message. A service may also say so of a job that has finished, but then of every prompt.
+	// ReasonPrompt: the message, most likely. If the service says so of every prompt, the job has
+	// finished and is closed.
 	ReasonPrompt
-	// ReasonJob: the state of the job, whatever the prompt.
+	// ReasonJob: the state of the job. It would accept no prompt.
 	ReasonJob
 )
 

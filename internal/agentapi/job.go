@@ -35,8 +35,9 @@ func (s Status) Terminal() bool {
 // a missing one.
 func (s Status) Unfinished() bool { return s != "" && !s.Terminal() }
 
-// Job is the service's record of a job. A nil pointer is a field that was null, missing, empty,
-// or not of the contract's type; the texts are as received, but for white space around them and the key.
+// Job is the service's record of a job. A nil pointer is a field that was null, missing, empty, or
+// not of the contract's type; the texts are as received, but for white space around them and the
+// key.
 type Job struct {
 	ID         string
 	Status     Status // empty when the response had none
@@ -89,8 +90,8 @@ func decodeJob(body []byte, key Key) (*Job, error) {
 	return job, nil
 }
 
-// decodeObject returns the members with these names of one JSON object. The names match exactly, unlike those
-// of a struct.
+// decodeObject returns the members with these names of one JSON object. The names match exactly,
+// unlike those of a struct.
 func decodeObject(body []byte, names ...string) (map[string]json.RawMessage, error) {
 	fields := map[string]json.RawMessage{}
 	text := json.NewDecoder(bytes.NewReader(body))
@@ -105,11 +106,12 @@ func decodeObject(body []byte, names ...string) (map[string]json.RawMessage, err
 	return fields, nil
 }
 
-// maxMembers is how many members an object may have. A job record has a handful, and each takes memory while it is read.
+// maxMembers is how many members an object may have. A job record has a handful, and each takes
+// memory while it is read.
 const maxMembers = 1000
 
-// eachMember passes on the members of the next JSON object, up to where it is no JSON or has too many. It reports whether that was
-// all of it. The callee must not keep the value.
+// eachMember passes on the members of the next JSON object, up to where it is no JSON or has too
+// many. It reports whether that was all of it. The callee must not keep the value.
 func eachMember(text *json.Decoder, member func(name string, value json.RawMessage)) (isWhole bool) {
 	if open, err := text.Token(); err != nil || open != json.Delim('{') {
 		return false

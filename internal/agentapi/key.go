@@ -23,8 +23,8 @@ type Key struct {
 
 // NewKey wraps the text of an admin API key.
 func NewKey(text string) Key {
-	// JSON may escape each character, also in a text that is no whole JSON, or in one within another. net/http escapes quotation
-	// marks and backslashes when it quotes what it cannot read.
+	// JSON may escape each character, also in a text that is no whole JSON, or in one within
+	// another. net/http escapes quotation marks and backslashes when it quotes what it cannot read.
 	var spellings strings.Builder
 	for _, r := range text {
 		fmt.Fprintf(&spellings, `(?:\\?%s|\\u(?i:%04x))`, regexp.QuoteMeta(string(r)), r)
@@ -60,8 +60,8 @@ func (k Key) maskError(err error) error {
 // may be part of a legitimate value.
 const shortestSecret = 8
 
-// text returns a text in a response, without the key and the white space around it. What says nothing is nil: an empty text, null,
-// and another type.
+// text returns a text in a response, without the key and the white space around it. What says
+// nothing is nil: an empty text, null, and another type.
 func (k Key) text(raw json.RawMessage) *string {
 	var decoded string
 	if len(raw) == 0 || json.Unmarshal(raw, &decoded) != nil {

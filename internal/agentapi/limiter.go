@@ -16,8 +16,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
-// maxConcurrent is how many POSTs to a project may be in flight at once, each with its record. Up to that many
-// responses are 429 when a limit is hit, and again after a pause that was too short.
+// maxConcurrent is how many POSTs to a project may be in flight at once, each with its record. Up
+// to that many responses are 429 when a limit is hit, and again after a pause that was too short.
 const maxConcurrent = 16
 
 // posts limits the POSTs to a project.
@@ -64,7 +64,8 @@ type limiter struct {
 	failures    int       // exponent of the next pause without Retry-After
 }
 
-// wait waits for the end of the pause. If that outlasts the deadline of ctx, a POST fails at once with ErrPauseTooLong.
+// wait waits for the end of the pause. If that outlasts the deadline of ctx, a POST fails at once
+// with ErrPauseTooLong.
 func (l *limiter) wait(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pause := l.pause()

@@ -13,19 +13,21 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
-// A job is read many times, through proxies, firewalls and rollouts, and each of them may respond once what the service
-// does not mean. So no response ends reading: a failure counts once nothing else has come for some time.
+// A job is read many times, through proxies, firewalls and rollouts, and each of them may respond
+// once what the service does not mean. So no response ends reading: a failure counts once nothing
+// else has come for some time.
 const (
-	// downTime is how long a single read tries while the service is unavailable (5xx, 408, 425, no usable response).
-	// A wait tries until it ends.
+	// downTime is how long a single read tries while the service is unavailable (5xx, 408, 425, no
+	// usable response). A wait tries until it ends.
 	downTime = time.Minute
-	// refusedTime is how long a single read is refused (any other response but a 429) until that counts: its caller
-	// can read again.
+	// refusedTime is how long a single read is refused (any other response but a 429) until that
+	// counts: its caller can read again.
 	refusedTime = 10 * time.Second
-	// refusedLong is the same where a job's outcome depends on it. It is also how long a new job may not be found.
+	// refusedLong is the same where a job's outcome depends on it. It is also how long a new job
+	// may not be found.
 	refusedLong = time.Minute
-	// againTime is how long a single read tries when a failure of the same kind has just persisted for another one:
-	// a refresh of 1,000 jobs would last for hours.
+	// againTime is how long a single read tries when a failure of the same kind has just persisted
+	// for another one: a refresh of 1,000 jobs would last for hours.
 	againTime = 10 * time.Second
 	// fewestRefusals is how many refusals count, however long they take.
 	fewestRefusals = 3
@@ -39,18 +41,21 @@ var (
 	errLimited    = errors.New("the service's rate limit allowed no read within ten minutes")
 )
 
-// ReadJob reads a job once: it returns its record, or a failure that has persisted. The error is an *Error.
+// ReadJob reads a job once: it returns its record, or a failure that has persisted. The error is an
+// *Error.
 func (c *Client) ReadJob(ctx context.Context, projectID, jobID string) (*Job, error) {
 	return c.read(ctx, projectID, jobID, reader{refused: refusedTime, shares: true})
 }
 
-// FindJob reads a job that was just created, or whose outcome depends on it: it is refused for longer until that counts.
+// FindJob reads a job that was just created, or whose outcome depends on it: it is refused for
+// longer until that counts.
 func (c *Client) FindJob(ctx context.Context, projectID, jobID string) (*Job, error) {
 	return c.read(ctx, projectID, jobID, reader{refused: refusedLong})
 }
 
-// PollJob reads a job for a wait, within the shared budget of polls. It tries again after a refusal, until that has
-// persisted, and leaves it to the caller after ErrUnavailable. After a 429 it waits for the shared pause.
+// PollJob reads a job for a wait, within the shared budget of polls. It tries again after a
+// refusal, until that has persisted, and leaves it to the caller after ErrUnavailable. After a 429
+// it waits for the shared pause.
 func (c *Client) PollJob(ctx context.Context, projectID, jobID string) (*Job, error) {
 	return c.read(ctx, projectID, jobID, reader{isPoll: true, refused: refusedLong})
 }
@@ -102,7 +107,8 @@ func (c *Client) read(ctx context.Context, projectID, jobID string, how reader) 
 	}
 }
 
-// down is the kind of failure that has persisted when no usable response came. The others are statuses of refusals.
+// down is the kind of failure that has persisted when no usable response came. The others are
+// statuses of refusals.
 const down = -1
 
 // trial is what reading a job has come to so far.
@@ -180,8 +186,8 @@ func (t *trial) get(ctx context.Context, r request) (*Job, *Error) {
 	return job, failure
 }
 
-// note notes a failure. It reports whether that counts: it has persisted, or is for the caller to try again. What has persisted for
-// another read counts sooner.
+// note notes a failure. It reports whether that counts: it has persisted, or is for the caller to
+// try again. What has persisted for another read counts sooner.
 func (t *trial) note(failure *Error) bool {
 	if !errors.Is(failure, ErrRefused) {
 		t.refusals = 0
@@ -206,8 +212,8 @@ func (t *trial) note(failure *Error) bool {
 	return true
 }
 
-// isSetup reports whether a single read is refused because of the key or the connection before either has worked: they
-// were never good, and a person waits to hear it.
+// isSetup reports whether a single read is refused because of the key or the connection before
+// either has worked: they were never good, and a person waits to hear it.
 func (t *trial) isSetup(failure *Error) bool {
 	isKey := errors.Is(failure, ErrKeyRejected) && !errors.Is(failure, ErrWebPage) // or else a firewall
 	return !t.isPoll && !t.client.worked.Load() && (isKey || failure.StatusCode == 0)
@@ -231,8 +237,8 @@ func (t *trial) ends() bool {
 	return isOver
 }
 
-// isKnown reports whether such a failure has persisted for another read. A GET that succeeds since then ends that,
-// but for a job that is gone.
+// isKnown reports whether such a failure has persisted for another read. A GET that succeeds since
+// then ends that, but for a job that is gone.
 func (t *trial) isKnown(kind int) bool {
 	_, known := t.client.persisted.Load(kind)
 	return known && t.shares

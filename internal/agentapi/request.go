@@ -16,9 +16,10 @@ const maxIDLength = 256
 // idPunctuation are the characters besides letters and digits that an id may have.
 const idPunctuation = "-._"
 
-// ValidID reports whether text can be the id of a project or a job: 1 to 256 letters, digits, dots, hyphens and
-// underscores, without "..". So it stays one segment of a path however a proxy normalizes it, and diagnostics can have it in a
-// command to paste: no shell, URL or Markdown reads anything else in it.
+// ValidID reports whether text can be the id of a project or a job: 1 to 256 letters, digits, dots,
+// hyphens and underscores, without "..". So it stays one segment of a path however a proxy
+// normalizes it, and diagnostics can have it in a command to paste: no shell, URL or Markdown reads
+// anything else in it.
 func ValidID(text string) bool {
 	if text == "" || text == "." || len(text) > maxIDLength || strings.Contains(text, "..") {
 		return false

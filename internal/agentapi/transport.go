@@ -97,7 +97,8 @@ func (c *Client) do(ctx context.Context, transport http.RoundTripper, r request)
 	return got, err
 }
 
-// logExchange logs an exchange and what came of it, after which requests of its kind pause for the rate limit.
+// logExchange logs an exchange and what came of it, after which requests of its kind pause for the
+// rate limit.
 func (c *Client) logExchange(ctx context.Context, r request, got *response, job *Job, err error, pause time.Duration) {
 	if c.config.Log == nil {
 		return
@@ -195,7 +196,8 @@ func causeOf(ctx context.Context, connected bool, err error) error {
 	return fmt.Errorf("no connection to the service: %w", err)
 }
 
-// isRefusedHandshake reports whether a TLS handshake failed although the connection did not break: it would fail again.
+// isRefusedHandshake reports whether a TLS handshake failed although the connection did not break:
+// it would fail again.
 func isRefusedHandshake(err error) bool {
 	for _, broken := range []error{nil, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed} {
 		if errors.Is(err, broken) {
@@ -208,7 +210,8 @@ func isRefusedHandshake(err error) bool {
 	return !isOfSystem && !isSlow
 }
 
-// checkProxy names the proxy that does not connect to the service. It is unavailable, or refuses and would do so again.
+// checkProxy names the proxy that does not connect to the service. It is unavailable, or refuses
+// and would do so again.
 func checkProxy(_ context.Context, proxy *url.URL, _ *http.Request, got *http.Response) error {
 	switch said := fmt.Sprintf("%s responded with %d %s", proxy.Host, got.StatusCode, http.StatusText(got.StatusCode)); {
 	case got.StatusCode == http.StatusOK:

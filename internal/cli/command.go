@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// startedByCLI is the environment variable that a CLI sets for its plugins. Without it, the parent is something else, for
-// example "go test".
+// startedByCLI is the environment variable that a CLI sets for its plugins. Without it, the parent
+// is something else, for example "go test".
 const startedByCLI = "TF_PLUGIN_MAGIC_COOKIE"
 
 // commandLine returns that of the parent, if it is a CLI whose command line can be read.
@@ -22,8 +22,8 @@ func commandLine(parent int) []string {
 	return argumentsOf(parent)
 }
 
-// command returns the command of a command line, which starts with the program. The flags before a command have their values in the same
-// argument.
+// command returns the command of a command line, which starts with the program. The flags before a
+// command have their values in the same argument.
 func command(arguments []string) string {
 	for _, argument := range arguments[min(1, len(arguments)):] {
 		if !strings.HasPrefix(argument, "-") {
@@ -38,7 +38,8 @@ var (
 	stateFlags = regexp.MustCompile(`^--?(state|state-out)(?:=(.*))?$`)
 )
 
-// stateFile returns the file of a local state that a flag names, if one does: in the command line, or before that in a variable.
+// stateFile returns the file that -state or -state-out names, or an empty text. The CLI puts the
+// flags of its variables before those of the command line, of which the last one counts.
 func stateFile(arguments []string) string {
 	var all []string
 	for _, variable := range []string{"TF_CLI_ARGS_" + command(arguments), "TF_CLI_ARGS"} {

@@ -1,8 +1,9 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package cli is what the provider knows about the process of the CLI that started it, and that the plugin protocol
-// does not pass on: which run this is, its command and the state file that a flag names, and which processes have ended.
+// Package cli is what the provider knows about the process of the CLI that started it, and that the
+// plugin protocol does not pass on: which run this is, its command and the state file that a flag
+// names, and which processes have ended.
 package cli
 
 import (
@@ -52,8 +53,8 @@ func This() *Process {
 	}
 }
 
-// newRun names the run of a CLI. If the CLI's process cannot be told from one on another machine, or from a later one with the
-// same id, the name is random: no other run has it.
+// newRun names the run of a CLI. If the CLI's process cannot be told from one on another machine,
+// or from a later one with the same id, the name is random: no other run has it.
 func newRun(boot string, parent int, began string) Run {
 	if began == "" || boot == "" && !startIsAbsolute {
 		return Run(strings.ToLower(rand.Text())[:hashLength])

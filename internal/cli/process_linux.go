@@ -27,13 +27,15 @@ func readBootID(proc string) string {
 	return string(boot) + namespace
 }
 
-// startTime is empty when the process has ended, as a zombie has. An error means that this is unknown.
+// startTime is empty when the process has ended, as a zombie has. An error means that this is
+// unknown.
 func startTime(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, fs.ErrNotExist) && errors.Is(unix.Kill(pid, 0), unix.ESRCH) { // /proc may hide processes of other users
 		return "", nil
 	}
-	// The fields after the command's name, which may contain anything. State is field 3, the start time field 22.
+	// The fields after the command's name, which may contain anything. State is field 3, the start
+	// time field 22.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	switch {
 	case err != nil:

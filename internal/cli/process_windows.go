@@ -14,7 +14,8 @@ import (
 // bootID is empty: no documented call returns one, and a machine's id is the same in its clones.
 func bootID() string { return "" }
 
-// startIsAbsolute: a start time is a date, to 100 ns. With a process id and a host's name, no other process has it.
+// startIsAbsolute means that a start time is a date, with a resolution of 100 ns. Together with the
+// process id and the name of the host, it identifies a process across boots.
 const startIsAbsolute = true
 
 // startTime is empty when the process has ended. An error means that this is unknown.

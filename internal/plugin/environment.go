@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// TakeEnvironment removes the variables that can have the key or a prompt from the environment, and returns what reads them from now on.
-// The libraries of the clouds start processes for credentials, such as az or a profile's credential_process, which inherit the rest.
+// TakeEnvironment removes the variables that can have the key or a prompt from the environment, and
+// returns what reads them from now on. The libraries of the clouds start processes for credentials,
+// such as az or a profile's credential_process, which inherit the rest.
 func TakeEnvironment() (getenv func(string) string) {
 	spelled := func(name string) string {
 		if runtime.GOOS == "windows" { // where case does not count

@@ -163,8 +163,8 @@ func (s *server) ValidateActionConfig(
 	return resp, err
 }
 
-// CallFunction takes an argument without data for null: OpenTofu (as of 1.12) sends null so, and the framework (as of 1.19)
-// refuses it.
+// CallFunction takes an argument without data for null: OpenTofu (as of 1.12) sends null so, and
+// the framework (as of 1.19) refuses it.
 func (s *server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
 	arguments := slices.Clone(req.Arguments)
 	for i, argument := range arguments {

@@ -66,7 +66,8 @@ type pollModel struct {
 	MaxPerSecond types.Int64  `tfsdk:"max_per_second"`
 }
 
-// providerData returns what resources and actions share: without a client unless all attributes are known and no required one is missing.
+// providerData returns what resources and actions share: without a client unless all attributes are
+// known and no required one is missing.
 func (m providerModel) providerData(
 	ctx context.Context, p *agentProvider, req provider.ConfigureRequest, diags *diag.Diagnostics,
 ) *job.ProviderData {
@@ -123,7 +124,9 @@ func (m providerModel) providerData(
 	return data
 }
 
-// missing are the settings that a configuration may lack which reads and sends nothing, for example with count = 0.
+// missing are the settings without which nothing can be sent or read. They are no error of the
+// provider block, because a configuration may need neither, for example with count = 0. So each
+// call that needs them reports them.
 func (m providerModel) missing() (all []wording.Diagnostic) {
 	if m.orEnv(m.BaseURL, envBaseURL).IsNull() {
 		all = append(all, wording.Missing("base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com"))
@@ -149,8 +152,9 @@ func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 	return base
 }
 
-// isElsewhere reports whether the environment names another service. Whoever sets its variables decides where its key goes: a checkout
-// could have another base_url, to which a plan that reads would send it.
+// isElsewhere reports whether the environment names another service. Whoever sets its variables
+// decides where the key goes: otherwise a checkout could set another base_url, and a plan that
+// reads a job would send the key there.
 func (m providerModel) isElsewhere(base *url.URL) bool {
 	text := m.getenv(envBaseURL)
 	fromEnv, err := parseBaseURL(text)
@@ -167,9 +171,9 @@ func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
 	return agentapi.NewKey(value.ValueString())
 }
 
-// limit returns the lower of an attribute and an environment variable, so that a
-// configuration cannot raise the limit of the pipeline that runs it. An attribute that a plan does not know limits nothing
-// there, and nothing is sent until it is known.
+// limit returns the lower of an attribute and an environment variable, so that a configuration
+// cannot raise the limit of the pipeline that runs it. An attribute that is unknown in a plan does
+// not limit the plan: nothing is sent before its value is known.
 func (m providerModel) limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (lower send.Limit) {
 	if !value.IsNull() && !value.IsUnknown() {
 		lower = send.Limit{Setting: fmt.Sprintf("%s = %d", name, value.ValueInt64()), Max: value.ValueInt64()}

@@ -52,16 +52,18 @@ func (pullRequestFunction) Run(ctx context.Context, req function.RunRequest, res
 	resp.Error = resp.Result.Set(ctx, pullRequest(link.ValueString())) // "" for null
 }
 
-// The services are told apart by their paths, because any host may be somebody's own. What follows the number (a tab, a
-// title, a query) is ignored. A name has the characters that the services allow, and is neither "." nor "..".
+// The services are told apart by their paths, because any host may be somebody's own. What follows
+// the number (a tab, a title, a query) is ignored. A name has the characters that the services
+// allow, and is neither "." nor "..".
 const (
 	linkHost = `^(?i:https?)://([\w.-]+(?::\d+)?)`
 	linkName = `\.?[\w~-][\w.~+-]*`
 	linkEnd  = `/([1-9]\d*)(?:[/?#].*)?$`
 )
 
-// Each form has the host, the repository in one or more parts, and the number. GitLab's is the first, because its projects
-// can have names that end like the others' links; the second is of GitHub and Bitbucket Cloud, the third of Bitbucket Data Center.
+// Each form has the host, the repository in one or more parts, and the number. GitLab's is the
+// first, because its projects can have names that end like the others' links; the second is of
+// GitHub and Bitbucket Cloud, the third of Bitbucket Data Center.
 //
 //nolint:gochecknoglobals // never changed
 var pullRequestLinks = []*regexp.Regexp{

@@ -32,7 +32,8 @@ type journalSettings struct {
 	forget []string       // requests that a person has given up
 }
 
-// journal returns the journal's settings, if it is enabled. A plan must know them, or it could not say what an earlier run has sent.
+// journal returns the journal's settings, if it is enabled. A plan must know them, or it could not
+// say what an earlier run has sent.
 func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (settings journalSettings, enabled bool) {
 	var block struct {
 		Enabled types.Bool     `tfsdk:"enabled"`

@@ -45,7 +45,8 @@ func logDecision(ctx context.Context, decision, name, jobID string) {
 	tflog.Info(ctx, "journal: "+escape.Printable(decision), map[string]any{"name": escape.Printable(name), "job": escape.Printable(jobID)})
 }
 
-// logPlace writes where the journal is: two machines with two journals send a broken run's prompts twice.
+// logPlace writes where the journal is. Two machines that look for it in different places do not
+// see each other's jobs, and the log is where that shows.
 func logPlace(ctx context.Context, where place.Place) {
 	tflog.Info(ctx, "journal: opened", map[string]any{"place": where.Location.String(), "scope": journal.Hash(where.Scope)})
 }

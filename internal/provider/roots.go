@@ -44,8 +44,8 @@ func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
 	return pool
 }
 
-// parseCertificates reads all certificates of a text. encoding/pem would skip a damaged one without an error. Errors never repeat the
-// text, which may contain a private key.
+// parseCertificates reads all certificates of a text. encoding/pem would skip a damaged one without
+// an error. Errors never repeat the text, which may contain a private key.
 func parseCertificates(text string) (found []*x509.Certificate, _ error) {
 	text = strings.ReplaceAll(text, "\ufeff", "") // each of the files that were joined may have started with a byte order mark
 	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {

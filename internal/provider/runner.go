@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// isRunner reports whether a pipeline runs, whose disk usually does not outlive it. Not all of them set CI.
+// isRunner reports whether a pipeline runs, whose disk usually does not outlive it. Not all of them
+// set CI.
 func isRunner(getenv func(string) string) bool {
 	return slices.ContainsFunc([]string{
 		"CI", "TF_IN_AUTOMATION", "TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "ATLANTIS_TERRAFORM_VERSION",

@@ -28,7 +28,8 @@ func workspace() string {
 	return cmp.Or(os.Getenv("TF_WORKSPACE"), strings.TrimSpace(string(chosen)), "default")
 }
 
-// backend is where the CLI keeps the state. The CLI does not tell its plugins, so this is what init wrote.
+// backend is where the CLI keeps the state. The CLI does not tell its plugins, so this is what init
+// wrote.
 type backend struct {
 	Type     string         `json:"type"` // empty: none; the state is local
 	Settings map[string]any `json:"config"`
@@ -60,7 +61,8 @@ func readBackend() (backend, error) {
 	return b, nil
 }
 
-// at returns the backend with the file that the flag -state names, or b without one. Only a local state has a file.
+// at returns the backend with the file that the flag -state names, or b without one. Only a local
+// state has a file.
 func (b backend) at(file string) backend {
 	isLocal := b.Type == "local" || b.Type == "" && b.stateStore == ""
 	if file == "" || !isLocal {
@@ -81,8 +83,9 @@ func (b backend) at(file string) backend {
 	return at
 }
 
-// id tells the state from all others that can use the same place. isKnown is false for backends beside whose states no journal
-// is kept: another machine may spell the settings of one state in another way.
+// id tells the state from all others that can use the same place. isKnown is false for backends
+// beside whose states no journal is kept: another machine may spell the settings of one state in
+// another way.
 func (b backend) id() (id string, isKnown bool) {
 	if kind, ok := find(func(k bucket.Kind) bool { return k.Backend == b.Type }); ok {
 		return b.located(kind.Locating), true
@@ -104,8 +107,9 @@ func (b backend) id() (id string, isKnown bool) {
 	return b.Type + string(where), false
 }
 
-// located names a state in a bucket by the settings that say where it is, each with its default. Region, endpoint and
-// credentials are not among them: a laptop and a pipeline may reach one state through different ones.
+// located names a state in a bucket by the settings that say where it is, each with its default.
+// Region, endpoint and credentials are not among them: a laptop and a pipeline may reach one state
+// through different ones.
 func (b backend) located(defaults map[string]string) string {
 	located := maps.Clone(defaults)
 	for name := range located {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// CanonicalURL returns the one spelling of an absolute URL that identifies a service in a scope, which must be the same
-// however a person writes the URL. Requests keep what was written.
+// CanonicalURL returns the one spelling of an absolute URL that identifies a service in a scope,
+// which must be the same however a person writes the URL. Requests keep what was written.
 func CanonicalURL(u *url.URL) *url.URL {
 	c := u.ResolveReference(u) // a copy, without dot segments
 	c.Scheme = strings.ToLower(c.Scheme)

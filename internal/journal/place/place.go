@@ -1,8 +1,9 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package place decides where a journal is kept, and what distinguishes the states that keep theirs at one place. A
-// journal is beside its state if that is in a bucket, or where a URL says, or else in the working directory.
+// Package place decides where a journal is kept, and what distinguishes the states that keep theirs
+// at one place. A journal is beside its state if that is in a bucket, or where a URL says, or else
+// in the working directory.
 package place
 
 import (
@@ -24,7 +25,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
-// defaultFolder is in the working directory, and not in the data folder, which people delete and pipelines cache.
+// defaultFolder is in the working directory, and not in the data folder, which people delete and
+// pipelines cache.
 const defaultFolder = ".agent-journal"
 
 // Place is where the records of one state are kept.
@@ -33,8 +35,9 @@ type Place struct {
 	Scope    string // distinguishes states and services, and each test from all of these
 }
 
-// Find returns where this run keeps the records of what it sends to a service. Without a named location, that is the usual one.
-// What makes a location unusable is no error before something is sent.
+// Find returns where this run keeps the records of what it sends to a service. Without a named
+// location, that is the usual one. What makes a location unusable is no error before something is
+// sent.
 func Find(named Location, service *url.URL, process *cli.Process) Place {
 	b, err := readBackend()
 	b = b.at(process.State)
@@ -60,8 +63,8 @@ func Find(named Location, service *url.URL, process *cli.Process) Place {
 var errNoStateName = fmt.Errorf("several states can use this place, and only those of the backends %s have names that all machines know: "+
 	"add ?state=NAME (or &state=NAME) to the URL of the journal, with a name that only this state has", strings.Join(Backends(), ", "))
 
-// usual is where a journal is kept if nobody has named a place: beside a state in a bucket, the same in all workspaces and met by
-// no listing of workspaces, or else in the working directory.
+// usual is where a journal is kept if nobody has named a place: beside a state in a bucket, the
+// same in all workspaces and met by no listing of workspaces, or else in the working directory.
 func usual(b backend) Location {
 	kind, ok := find(func(k bucket.Kind) bool { return k.Backend == b.Type })
 	if !ok {

@@ -42,8 +42,8 @@ func isInvisible(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or the URL of a kind, with endpoint=URL and
-// state=NAME. Its errors never repeat the text.
+// ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or the
+// URL of a kind, with endpoint=URL and state=NAME. Its errors never repeat the text.
 func ParseURL(text string) (Location, error) {
 	if isInvisible(text) {
 		return Location{}, errInvisible
