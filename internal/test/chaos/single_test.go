@@ -47,24 +47,6 @@ func TestX04_CLI_gone_while_a_job_is_read(t *testing.T) {
 	})
 }
 
-// Red without: a StopProvider that returns only when the actions have reported their end.
-func TestA02_interrupt_an_action(t *testing.T) {
-	needsCLI(t)
-	if !cli.HasActions() {
-		t.Skipf("actions need Terraform 1.14 or later, this is %s", cli.Name())
-	}
-	t.Parallel()
-	w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, "action \"agent_start_job\" \"test\" {\n  config {\n    prompt = \"write\"\n  }\n}\n")
-	p := w.start("apply -invoke=action.agent_start_job.test")
-	p.awaits("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
-	p.signalGroup(syscall.SIGINT)
-	output := p.wait()
-	if id := w.sim.Jobs()[0].ID; p.ok() || strings.Count(output, id) < 2 || !strings.Contains(output, "Agent job still running") {
-		t.Errorf("an interrupted action succeeds or does not say that job %s is still running:\n%s", id, output)
-	}
-	w.posts(1, 0)
-}
-
 // A log at TRACE, the output, the state, a saved plan and whatever else a run
 // leaves behind hold no byte of the key and of a write-only prompt, both from
 // ephemeral variables: not when it is sent, not as a message, and not after a run

@@ -82,7 +82,6 @@ type cut struct {
 	at        int // the number of the step, from 1; 0: nowhere
 	way       way
 	late      time.Duration // that long the service takes for a POST
-	until     int           // of a stalled one: the step of the next run at which the provider continues; 0: after a while
 	noJournal bool          // from the start
 }
 
@@ -107,7 +106,6 @@ func (r *run) step(k kind, name string) way {
 	if number == r.cut.at {
 		r.cutAt = time.Now()
 	}
-	w.tell()
 	w.mu.Unlock()
 	if r.number > 0 && w.orphans() {
 		time.Sleep(time.Millisecond) // others go on
@@ -128,7 +126,7 @@ func (r *run) step(k kind, name string) way {
 		r.end()
 	case stalled:
 		r.end()
-		r.stall()
+		time.Sleep(1500 * time.Millisecond) // while the next run goes on
 	case interrupted:
 		r.interrupt()
 	case abandoned:
@@ -146,45 +144,6 @@ func (r *run) suffers(ways ...way) bool {
 	r.world.mu.Lock()
 	defer r.world.mu.Unlock()
 	return r.cut.at > 0 && len(r.steps) >= r.cut.at && slices.Contains(ways, r.cut.way)
-}
-
-// stall waits until the next run has come to a step, or for a while.
-func (r *run) stall() {
-	const longest = 1500 * time.Millisecond
-	if r.cut.until == 0 {
-		time.Sleep(longest)
-		return
-	}
-	r.world.await(longest, func() bool { return len(r.world.runs) > r.number+1 && r.world.runs[r.number+1].has(r.cut.until) })
-}
-
-// await waits until steps of runs have made something true, or for a while.
-func (w *world) await(longest time.Duration, isTrue func() bool) {
-	over := time.After(longest)
-	for {
-		w.mu.Lock()
-		now, stepped := isTrue(), w.stepped
-		w.mu.Unlock()
-		if now {
-			return
-		}
-		select {
-		case <-stepped:
-		case <-over:
-			return
-		}
-	}
-}
-
-// tell wakes those that await a step. w.mu must be locked.
-func (w *world) tell() {
-	close(w.stepped)
-	w.stepped = make(chan struct{})
-}
-
-// has reports whether a run has come to a step (0: to its end). w.mu must be locked.
-func (r *run) has(step int) bool {
-	return r.left.Err() != nil || step > 0 && len(r.steps) >= step
 }
 
 // taken returns the steps so far; what the run has left behind may take more.

@@ -37,10 +37,7 @@ type explorer struct {
 }
 
 // Such that a run of make chaos takes about an hour on two cores: all of it takes a day.
-const (
-	sampled     = 128 // of the first cuts
-	interleaved = 4   // of the steps at which the provider of a killed CLI continues
-)
+const sampled = 128 // of the first cuts
 
 // tally is what the explorers of a scenario have in common.
 type tally struct {
@@ -65,9 +62,7 @@ type schedule struct {
 // returns false if the world after the cuts was known.
 func (e *explorer) play(s *schedule) (isNew bool) {
 	later := ""
-	if last := s.cuts[len(s.cuts)-1]; last.until > 0 { // each is a world of its own
-		later = fmt.Sprint(s.cuts)
-	} else if last.way == cliKilled || last.way == stalled { // what the orphan will do distinguishes worlds
+	if last := s.cuts[len(s.cuts)-1]; last.way == cliKilled || last.way == stalled { // what the orphan will do distinguishes worlds
 		synctest.Test(e.T, func(t *testing.T) {
 			w := e.cutWorld(t, s)
 			time.Sleep(5 * time.Minute)
@@ -170,9 +165,6 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 			}
 			next := &schedule{cuts: append(slices.Clone(s.cuts), cut{at: i + 1, way: way}), from: s.next}
 			isNew := e.play(next)
-			if way == stalled && !e.interleave(next, s.steps) {
-				return nil
-			}
 			if !isNew {
 				continue
 			}
@@ -185,27 +177,6 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 		}
 	}
 	return longer
-}
-
-// interleave plays a schedule with the provider of the killed CLI continuing at each step
-// of the next run: of one scenario in CI; in make chaos a sample of every one, but after two cuts only of that one.
-func (e *explorer) interleave(s *schedule, steps []stepTaken) bool {
-	if !more() || e.scenario.name != "create" && !everything() || len(s.cuts) > 1 && (e.scenario.name != "create" || e.store != bucket) {
-		return true
-	}
-	for i := range steps {
-		if e.scenario.name != "create" && (uint64(i)+e.sample)%interleaved != 0 {
-			continue
-		}
-		next := &schedule{cuts: slices.Clone(s.cuts), from: s.from}
-		next.cuts[len(s.cuts)-1].until = i + 1
-		e.play(next)
-		if e.isWrong(next) {
-			e.report(next)
-			return false
-		}
-	}
-	return true
 }
 
 // all plays the schedules with up to depth more cuts.

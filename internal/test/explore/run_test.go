@@ -72,9 +72,6 @@ func (r *run) plugins() []*process {
 func (r *run) end() {
 	r.cliEnded.Store(true) // first: whoever sees left must not take it for Ctrl-C twice
 	r.leave()
-	r.world.mu.Lock()
-	defer r.world.mu.Unlock()
-	r.world.tell()
 }
 
 func (r *run) interrupt() {

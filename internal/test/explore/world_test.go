@@ -53,8 +53,7 @@ type world struct {
 	bucket *fakes3.Server
 	dir    string // holds a folder of each process, and the journal, if it is in a folder
 
-	mu      sync.Mutex
-	stepped chan struct{} // closed at the next step of a run
+	mu sync.Mutex
 	history
 }
 
@@ -98,7 +97,7 @@ func (o *object) id() string {
 func newWorld(t *testing.T, s place, remote bool, script simulator.Script) *world {
 	w := &world{
 		T: t, store: s, remote: remote, sim: harness.NewSimulator(harness.Always(script)), dir: t.TempDir(),
-		stepped: make(chan struct{}), history: history{states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{}},
+		history: history{states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{}},
 	}
 	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
 	if s == bucket {

@@ -226,11 +226,7 @@ func CheckProvider(t *testing.T, config Attrs) []*tfprotov6.Diagnostic {
 
 // config is a configuration of the resource, with a name: two resources of one state need different ones.
 func (c *CLI) config(given Attrs) tftypes.Value {
-	given = With(Attrs{"name": cmp.Or(c.Name, "a")}, given)
-	if prompt, ok := given["prompt"]; ok && c.PromptWO {
-		given = With(given, Attrs{"prompt": nil, "prompt_wo": prompt})
-	}
-	return Object(c.Resource, given)
+	return Object(c.Resource, With(Attrs{"name": cmp.Or(c.Name, "a")}, given))
 }
 
 // Empty reports whether the plan changes nothing.

@@ -26,7 +26,6 @@ type CLI struct {
 	Resource tftypes.Object
 	Computed []string // attributes of the resource that the provider may set
 	Name     string   // of the job, in a configuration that gives none; empty: "a"
-	PromptWO bool     // give each prompt of a configuration as prompt_wo instead
 	Forced   bool     // Plan replaces, as with -replace
 	Ignored  []string // attributes with ignore_changes: a plan has them as the state has them
 

@@ -49,7 +49,6 @@ type Row struct {
 	// Provider is laid over the provider's configuration.
 	Provider attrs
 	Test     func(m *Matrix)
-	promptWO bool // every prompt is given as prompt_wo
 }
 
 // Run runs the row in the working directory dir.
@@ -82,7 +81,7 @@ func (r Row) Run(t *testing.T, dir string) {
 		m.config["ca_certificates_pem"] = m.Authority
 	}
 	maps.Copy(m.config, r.Provider)
-	m.cli = &fakecli.CLI{T: t, PromptWO: r.promptWO}
+	m.cli = &fakecli.CLI{T: t}
 	if diags := m.connect(); len(diags) > 0 {
 		t.Fatal(fakecli.Text(diags))
 	}
@@ -274,9 +273,6 @@ func (m *Matrix) searchForKey(dir string) {
 		if at := strings.Index(content, harness.CanaryKey); at >= 0 {
 			m.Errorf("the key is in the %s: …%s", place, content[max(0, at-200):at+len(harness.CanaryKey)])
 		}
-	}
-	if m.cli.PromptWO && strings.Contains(m.shown.String()+log, "Add a") {
-		m.Errorf("a write-only prompt is in diagnostics, state, plan or log:\n%s%s", m.shown.String(), log)
 	}
 	if len(m.Requests()) > 0 && !strings.Contains(log, "called the agent service") {
 		m.Errorf("the log is not complete:\n%s", log)

@@ -12,24 +12,9 @@ import (
 // TestMatrix is the list of what the provider survives. After every row the
 // key is searched for in all that it has written.
 func TestMatrix(t *testing.T) {
-	playRows(t, createRows(), waitRows(), recordRows(), readRows(), messageRows(), inputRows(), unknownRows(),
-		configRows(), journalRows(), bucketRows())
-}
-
-// The rows that depend on what plan and state hold of the prompt, with the same
-// prompts in prompt_wo.
-func TestMatrix_promptWO(t *testing.T) {
-	var all []Row
-	for _, r := range slices.Concat(messageRows(), journalRows()) {
-		r.promptWO = true
-		all = append(all, r)
-	}
-	playRows(t, all)
-}
-
-func playRows(t *testing.T, all ...[]Row) {
 	t.Setenv("TF_LOG", "TRACE")
-	for _, r := range slices.Concat(all...) {
+	for _, r := range slices.Concat(createRows(), waitRows(), recordRows(), readRows(), messageRows(), inputRows(), unknownRows(),
+		configRows(), journalRows(), bucketRows()) {
 		t.Run(r.name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Chdir(dir)
