@@ -123,7 +123,6 @@ type create struct {
 	replaced string // the job in the state that it replaces; empty without one, or if that is tainted
 	verdict  journal.Verdict
 	record   *journal.Record // of the name; nil if there is none, or if that is not known
-	isKnown  bool            // the plan knows the record, or that there is none
 }
 
 // hasReplaced reports whether the name has the job that the apply replaces, so that its Delete
@@ -140,7 +139,7 @@ func (c *create) sends() bool {
 // mayKeepJob reports whether the apply may adopt the job that the name has, or send it the prompt,
 // as far as the plan knows.
 func (c *create) mayKeepJob() bool {
-	return !c.isKnown || c.record == nil || c.record.Last == nil || c.verdict == journal.Adopt || c.verdict == journal.Continue
+	return c.record == nil || c.record.Last == nil || c.verdict == journal.Adopt || c.verdict == journal.Continue
 }
 
 // adopted is the job that the apply adopts for sure; empty without one.

@@ -81,7 +81,6 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 	if plan.areArgumentsKnown(ctx) && d.Sender.Client != nil { // else the journal is not configured yet
 		var err error
 		c.verdict, c.record, err = j.Peek(ctx, c.request.Wanted)
-		c.isKnown = err == nil
 		d.reportJournalError(err, diags)
 	}
 	if c.sends() {

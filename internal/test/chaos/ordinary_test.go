@@ -61,7 +61,7 @@ run "update" {
 
 // Exactly the jobs and messages that the configuration asks for, and not a word of the journal.
 //
-// Red without: each condition of release in internal/job/record.go.
+// Red without: each condition of Delete in internal/job/resource.go.
 // UpgradeResourceState of the server: without a refresh, Terraform plans the
 // replacement of a tainted object as if the object did not exist, and forgets one
 // without reading it.
