@@ -35,14 +35,6 @@ func (s *trial) copyModule(folder string, endings ...string) {
 	}
 }
 
-// withModule is the configuration of a recipe, with a copy of the module that it calls.
-func withModule(s *trial, recipe string) string {
-	s.Helper()
-	const source = "git::https://github.com/agentjobs/terraform-provider-agent.git//examples/" + module + "?ref=v0.1.0"
-	s.copyModule("module", ".tf")
-	return strings.Replace(configuration(s.T, recipes+recipe), source, "./module", 1)
-}
-
 // The module's tests on the CLI that is there.
 func TestAccModuleTests(t *testing.T) {
 	t.Parallel()
@@ -67,7 +59,7 @@ func TestAccModuleTests(t *testing.T) {
 	}
 }
 
-// The module's example; TestAccFiles runs the guide's call of the module.
+// The module's example.
 func TestAccModule(t *testing.T) {
 	t.Parallel()
 	s := startModule(t, ".", ".tf")
