@@ -2,7 +2,7 @@
 # The steps of the pipelines of GitHub and GitLab: install, prepare, plan, apply, report. Only plan and apply use the key.
 set -euo pipefail
 
-export -n AGENT_ADMIN_KEY
+export -n AGENT_ADMIN_KEY TOKEN
 readonly temp=$AGENT_DIR-work
 readonly work=${DIRECTORY:-$temp} # of Terraform
 export TF_CLI_CONFIG_FILE=$AGENT_DIR/mirror.tfrc TF_IN_AUTOMATION=true TF_INPUT=false TF_VAR_checkout=$PWD

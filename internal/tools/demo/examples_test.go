@@ -309,13 +309,9 @@ func TestEveryExampleIsRun(t *testing.T) {
 	for _, test := range examples() {
 		run = append(run, test.files...)
 	}
-	run = append(run, migrating, pipelines+"bucket/main.tf", pipelines+"backend-azurerm.tf", recipes+"output.tf")
-	for _, name := range []string{"main.tf", "backend-s3.tf", "github.yml", "gitlab.yml", "gitlab-template.yml"} {
-		run = append(run, pipelines+name)
-	}
-	for _, name := range []string{"files", "merged", "notify", "projects", "release", "schedule"} {
-		run = append(run, recipes+name+".yml")
-	}
+	run = append(run, migrating, pipelines+"bucket/main.tf", pipelines+"backend-azurerm.tf", recipes+"output.tf",
+		pipelines+"main.tf", pipelines+"backend-s3.tf", caller, pipelines+"gitlab.yml", pipelines+"gitlab-template.yml",
+		recipes+"files.yml", recipes+"merged.yml", recipes+"notify.yml", recipes+"projects.yml", recipes+"release.yml", recipes+"schedule.yml")
 	slices.Sort(run)
 	there := slices.DeleteFunc(filesIn(t, root+"/examples", ".tf", ".tfquery.hcl", ".yml", ".yaml", ".md"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })

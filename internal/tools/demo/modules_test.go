@@ -84,30 +84,6 @@ func TestModuleReadme(t *testing.T) {
 	}
 }
 
-// The README's commands for another repository, except the clone and the
-// installation, which TestAccInstall covers.
-func TestAccModuleCommands(t *testing.T) {
-	t.Parallel()
-	_, text, _ := strings.Cut(read(t, module+"/README.md"), "| tail -n 1)\"\n")
-	text, _, ok := strings.Cut(text, "```")
-	if !ok {
-		t.Fatal("the commands are not where they were")
-	}
-	s := startModule(t, ".", ".tf")
-	s.write("tests/integration/one.tftest.hcl",
-		"run \"one\" {\n  variables {\n    name   = \"quickstart\"\n    prompt = \"[simulate: 0s]\"\n  }\n}\n")
-	clone, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.env = nil // the simulator's is used
-	shown := s.shell("ln -s '" + clone + "' terraform-provider-agent\n" + text)
-	log, err := os.ReadFile(filepath.Join(s.dir, "simulator.log"))
-	if err != nil || !strings.Contains(shown, "1 passed, 0 failed.") || strings.Count(string(log), " POST ") != 1 {
-		t.Errorf("%v\n%s\nsimulator:\n%s", err, shown, log)
-	}
-}
-
 // The files that `make install` names, which all tests here use, hold what it prints to copy.
 func TestAccInstall(t *testing.T) {
 	start(t, 0)

@@ -185,27 +185,40 @@ func TestAccRecipes(t *testing.T) {
 	}
 }
 
-// The output of another resource in a prompt, in a folder with its configuration.
-func TestAccPipeline_directory(t *testing.T) {
+// Without a backend, the summary says what follows. With a folder, a prompt has the output of another resource. The
+// plan of a pull request sends the key to no service that the pull request names.
+//
+// Red without: isElsewhere in internal/provider; AGENT_BASE_URL in the pipelines.
+func TestAccPipeline_inputs(t *testing.T) {
 	t.Parallel()
-	r := startPipeline(t, 0)
-	r.with["directory"] = "docs"
-	r.files["docs/main.tf"] = read(t, recipes+"output.tf")
-	for range 2 {
-		if text, failed := r.github(caller); failed != "" || !strings.Contains(text, "queue: completed") {
-			t.Fatalf("%q failed:\n%s", failed, text)
-		}
-	}
-	r.expect([]string{"Document that orders are now at https://queue.example.com/orders"})
-}
-
-// Without a backend, the summary says what follows.
-func TestAccPipeline_noBackend(t *testing.T) {
-	t.Parallel()
-	r := startPipeline(t, 0)
-	r.with["backend"], r.files["openapi.yaml"] = "", openapi
-	if text, failed := r.github(caller); failed != "" || strings.Count(text, "No backend is set") != 1 {
-		t.Errorf("%q failed:\n%s", failed, text)
+	var requests atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	t.Cleanup(other.Close)
+	for name, test := range map[string]struct{ directory, more, pull, failed, shows, prompt string }{
+		"no backend": {shows: "No backend is set", prompt: reference},
+		"directory":  {directory: "docs", shows: "queue: completed", prompt: "Document that orders are now at https://queue.example.com/orders"},
+		"other URL": {
+			"docs", fmt.Sprintf("\nprovider \"agent\" {\n  base_url = %q\n}\n\ndata \"agent_job\" \"any\" {\n  id = \"job_1\"\n}\n", other.URL), thePull,
+			"Plan", "base_url is not the URL in the environment variable AGENT_BASE_URL", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := startPipeline(t, 0)
+			if test.pull != "" {
+				r.pull(test.pull)
+			}
+			delete(r.with, "backend")
+			r.with["directory"] = test.directory
+			r.files = map[string]string{"openapi.yaml": openapi, "docs/main.tf": read(t, recipes+"output.tf") + test.more}
+			text, failed := r.github(caller)
+			if failed != test.failed || !strings.Contains(text, test.shows) || requests.Load() > 0 {
+				t.Errorf("%q failed, and the other service received %d requests:\n%s", failed, requests.Load(), text)
+			}
+			if test.prompt != "" {
+				r.expect([]string{test.prompt})
+			}
+		})
 	}
 }
 
@@ -275,24 +288,6 @@ func TestNotify(t *testing.T) {
 		"issue comment 12 --body documentation: completed, \"x\"\n"
 	if diff := cmp.Diff(want, string(calls)); failed != "" || diff != "" {
 		t.Errorf("%q failed: %s", failed, diff)
-	}
-}
-
-// The plan of a pull request sends the key to no service that the pull request names.
-//
-// Red without: isElsewhere in internal/provider; AGENT_BASE_URL in the pipelines.
-func TestAccPullRequest_otherBaseURL(t *testing.T) {
-	t.Parallel()
-	r := startPipeline(t, 0)
-	var requests atomic.Int64
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
-	t.Cleanup(other.Close)
-	r.pull(thePull)
-	r.with["directory"] = "docs"
-	r.files["docs/main.tf"] = read(t, recipes+"output.tf") + fmt.Sprintf("\nprovider \"agent\" {\n  base_url = %q\n}\n\ndata \"agent_job\" \"any\" {\n  id = \"job_1\"\n}\n", other.URL)
-	text, failed := r.github(caller)
-	if failed != "Plan" || !strings.Contains(text, "base_url is not the URL in the environment variable AGENT_BASE_URL") || requests.Load() > 0 {
-		t.Errorf("%q failed, and the other service received %d requests:\n%s", failed, requests.Load(), text)
 	}
 }
 
@@ -401,10 +396,10 @@ func TestAccStores_cutShort(t *testing.T) {
 			r.kill = 0
 			r.service.SetStatus(r.service.Jobs()[0].ID, "completed")
 			if isLost {
-				r.values["env"] = ""
-				text, ok := r.bash(`printf 'terraform {\n%s\n}\n' "$BACKEND" >b.tf; terraform init; ! terraform plan -lock-timeout=0s >plan.txt 2>&1; cat plan.txt
-terraform force-unlock -force "$(grep -oE 'ID: +\S+' plan.txt | head -n 1 | sed 's/.* //')"`, append(r.bucket.assume("agent-apply").env(), "BACKEND="+r.with["backend"]))
-				if !ok {
+				agent := r.dir + map[string]string{"GitHub": "-agent", "GitLab": "/.agent"}[test.host]
+				env := append(r.bucket.assume("agent-apply").env(), "TF_CLI_CONFIG_FILE="+agent+"/mirror.tfrc")
+				lock := regexp.MustCompile(`"ID":"([^"]+)`).FindStringSubmatch(fmt.Sprint(r.bucket.objects()))
+				if text, ok := r.bash("terraform -chdir='"+agent+"-work' force-unlock -force "+lock[1], env); !ok {
 					t.Fatal(text)
 				}
 			}

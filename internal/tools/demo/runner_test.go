@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -237,7 +238,12 @@ func readYAML(t *testing.T, file string, to any) {
 	}
 }
 
-var expression = regexp.MustCompile(`\$\{\{ (.*?) \}\}`)
+var (
+	expression = regexp.MustCompile(`\$\{\{ (.*?) \}\}`)
+	comparison = regexp.MustCompile(`^(.+) ([!=]=) (.+)$`)
+	input      = regexp.MustCompile(`\$\[\[ inputs\.(\w+) \]\]`)
+	variable   = regexp.MustCompile(`\$(\w+)`)
+)
 
 // expand replaces the expressions in a text of a workflow.
 func (r *runner) expand(text string) string {
@@ -245,38 +251,36 @@ func (r *runner) expand(text string) string {
 	return expression.ReplaceAllStringFunc(text, func(found string) string { return r.value(expression.FindStringSubmatch(found)[1]) })
 }
 
-// value is that of an expression: alternatives of terms, which are literals, names, or comparisons of two of them.
+// value is that of an expression: alternatives of terms.
 func (r *runner) value(text string) (value string) {
 	r.Helper()
-	isTrue := func(value string) bool { return value != "" && value != "false" }
-	simple := func(text string) string {
-		if literal, ok := strings.CutPrefix(text, "'"); ok {
-			return strings.TrimSuffix(literal, "'")
-		}
-		value, ok := r.values[text]
-		if !ok {
-			r.Fatalf("no value for %s", text)
-		}
-		return value
-	}
 	for _, all := range strings.Split(text, " || ") {
 		for _, term := range strings.Split(all, " && ") {
-			if left, right, ok := strings.Cut(term, " != "); ok {
-				value = fmt.Sprint(simple(left) != simple(right))
-			} else if left, right, ok := strings.Cut(term, " == "); ok {
-				value = fmt.Sprint(simple(left) == simple(right))
-			} else if name, ok := strings.CutPrefix(term, "!"); ok {
-				value = fmt.Sprint(!isTrue(simple(name)))
-			} else {
-				value = simple(term)
-			}
-			if !isTrue(value) {
+			if value = r.term(term); value == "" || value == "false" {
 				break
 			}
 		}
-		if isTrue(value) {
+		if value != "" && value != "false" {
 			break
 		}
+	}
+	return value
+}
+
+// term is that of a literal, a name, one that is negated, or a comparison.
+func (r *runner) term(text string) string {
+	r.Helper()
+	if parts := comparison.FindStringSubmatch(text); parts != nil {
+		return fmt.Sprint((r.term(parts[1]) == r.term(parts[3])) == (parts[2] == "=="))
+	} else if name, ok := strings.CutPrefix(text, "!"); ok {
+		value := r.term(name)
+		return fmt.Sprint(value == "" || value == "false")
+	} else if strings.HasPrefix(text, "'") {
+		return strings.Trim(text, "'")
+	}
+	value, ok := r.values[text]
+	if !ok {
+		r.Fatalf("no value for %s", text)
 	}
 	return value
 }
@@ -288,15 +292,8 @@ func (r *runner) github(caller string) (text, failed string) {
 	readYAML(r.T, caller, &trigger)
 	readYAML(r.T, "../.github/workflows/agent.yml", &called)
 	for name, input := range called.On.Call.Inputs {
-		given, ok := r.with[name]
-		if !ok {
-			given = r.expand(trigger.Jobs["agent"].With[name])
-		}
-		if given == "" {
-			given = input.Default
-		}
 		defer func(before string) { r.values["inputs."+name] = before }(r.values["inputs."+name])
-		r.values["inputs."+name] = given
+		r.values["inputs."+name] = cmp.Or(r.with[name], r.expand(trigger.Jobs["agent"].With[name]), input.Default)
 	}
 	r.checkout()
 	job, files := called.Jobs["run"], r.TempDir()
@@ -333,12 +330,17 @@ func (r *runner) github(caller string) (text, failed string) {
 			failed = step.Name
 		}
 	}
-	outputs, _ := os.ReadFile(files + "/output")
+	r.handOn(files + "/output")
+	return text, failed
+}
+
+// handOn reads what a run hands on to the next job.
+func (r *runner) handOn(file string) {
+	outputs, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(outputs)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		r.values["needs.agent.outputs."+name] = value
+		r.values["needs.agent.outputs."+strings.ToLower(strings.TrimPrefix(name, "AGENT_"))] = value
 	}
-	return text, failed
 }
 
 // githubNext runs a job of a workflow that comes after github's, and returns the name of the step that failed.
@@ -361,70 +363,48 @@ func (r *runner) githubNext(caller, name string) (failed string) {
 	return ""
 }
 
-var (
-	input    = regexp.MustCompile(`\$\[\[ inputs\.(\w+) \]\]`)
-	variable = regexp.MustCompile(`\$(\w+)`)
-)
-
-// gitlab runs the jobs of the template that gitlab.yml includes, each in a workspace with the artifacts of the one
-// before, and returns what they show and the name of the one that failed.
+// gitlab runs the jobs of the template that gitlab.yml includes, in one workspace, and returns what they show and the
+// name of the one that failed.
 func (r *runner) gitlab(string) (text, failed string) {
 	r.Helper()
-	var caller struct {
+	var including struct {
 		Include []struct{ Inputs map[string]string }
 	}
-	readYAML(r.T, pipelines+"gitlab.yml", &caller)
-	header, body, _ := strings.Cut(read(r.T, pipelines+"gitlab-template.yml"), "\n---\n")
 	var spec struct {
 		Spec struct {
-			Inputs map[string]struct{ Default *string }
+			Inputs map[string]struct{ Default string }
 		}
 	}
 	type job struct {
-		Extends, Image any
-		Variables      map[string]any
-		BeforeScript   []string `yaml:"before_script"`
-		Script         []string
-		AfterScript    []string `yaml:"after_script"`
-		Rules          []struct{ If string }
-		Environment    struct{ Name string }
+		Extends      string
+		Variables    map[string]any
+		BeforeScript []string `yaml:"before_script"`
+		Script       []string
+		AfterScript  []string `yaml:"after_script"`
+		Rules        []struct{ If string }
 	}
 	all := map[string]job{}
-	inputs := map[string]string{}
-	err := yaml.Unmarshal([]byte(header), &spec)
-	for name, input := range spec.Spec.Inputs {
-		if given, ok := r.with[name]; ok {
-			inputs[name] = given
-		} else if given, ok := caller.Include[0].Inputs[name]; ok {
-			inputs[name] = given
-		} else if input.Default != nil {
-			inputs[name] = *input.Default
-		}
+	readYAML(r.T, pipelines+"gitlab.yml", &including)
+	header, body, _ := strings.Cut(read(r.T, pipelines+"gitlab-template.yml"), "\n---\n")
+	if err := errors.Join(yaml.Unmarshal([]byte(header), &spec), yaml.Unmarshal([]byte(body), &all)); err != nil {
+		r.Fatal(err)
 	}
 	interpolate := func(text string) string {
 		return input.ReplaceAllStringFunc(text, func(found string) string {
-			value, ok := inputs[input.FindStringSubmatch(found)[1]]
-			if !ok {
-				r.Fatalf("no input for %s", found)
-			}
-			return value
+			name := input.FindStringSubmatch(found)[1]
+			return cmp.Or(r.with[name], including.Include[0].Inputs[name], spec.Spec.Inputs[name].Default)
 		})
-	}
-	if err = errors.Join(err, yaml.Unmarshal([]byte(body), &all)); err != nil {
-		r.Fatal(err)
 	}
 	r.checkout()
 	for _, name := range []string{"agent-provider", "$[[ inputs.name ]]: plan", "$[[ inputs.name ]]: apply"} {
-		this, base := all[name], job{}
-		if this.Extends != nil {
-			base = all[".agent"]
-		}
+		this := all[name]
+		base := all[this.Extends]
 		if !slices.ContainsFunc(this.Rules, func(rule struct{ If string }) bool {
 			return r.value(strings.ReplaceAll(variable.ReplaceAllString(interpolate(rule.If), "var.$1"), `"`, "'")) == "true"
 		}) {
 			continue
 		}
-		variables := map[string]string{"CI_JOB_STATUS": "success"}
+		variables := map[string]string{"CI_JOB_STATUS": "success", "AGENT_ADMIN_KEY": canary}
 		for name, value := range r.values {
 			if name, ok := strings.CutPrefix(name, "var."); ok {
 				variables[name] = value
@@ -432,48 +412,32 @@ func (r *runner) gitlab(string) (text, failed string) {
 		}
 		var expand func(string) string
 		expand = func(name string) string { return os.Expand(variables[name], expand) }
-		var env []string
-		for name, value := range maps.Collect(both(base.Variables, this.Variables)) {
-			if raw, ok := value.(map[string]any); ok {
-				env = append(env, name+"="+interpolate(fmt.Sprint(raw["value"])))
-				continue
+		for _, more := range []map[string]any{base.Variables, this.Variables} {
+			for name, value := range more {
+				if raw, ok := value.(map[string]any); ok { // with expand: false
+					value = raw["value"]
+				}
+				variables[name] = interpolate(fmt.Sprint(value))
 			}
-			variables[name] = interpolate(fmt.Sprint(value))
-		}
-		if this.Environment.Name != "" {
-			variables["AGENT_ADMIN_KEY"] = canary
 		}
 		run := func(script ...[]string) bool {
-			mine := slices.Clip(env)
+			var env []string
 			for name := range variables {
-				mine = append(mine, name+"="+expand(name))
+				env = append(env, name+"="+expand(name))
 			}
-			shown, ok := r.bash(interpolate(strings.Join(slices.Concat(script...), "\n")), mine)
+			shown, ok := r.bash(interpolate(strings.Join(slices.Concat(script...), "\n")), env)
 			text += shown
 			return ok
 		}
 		if !run(base.BeforeScript, this.Script) {
 			failed, variables["CI_JOB_STATUS"] = name[strings.LastIndex(name, " ")+1:], "failed"
 		}
-		if len(base.AfterScript) > 0 && !run(base.AfterScript) {
+		if !run(base.AfterScript) {
 			r.Errorf("the report failed:\n%s", text)
 		}
-		report, _ := os.ReadFile(filepath.Join(r.dir, "agent.env"))
-		for line := range strings.Lines(string(report)) {
-			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-			r.values["needs.agent.outputs."+strings.ToLower(strings.TrimPrefix(name, "AGENT_"))] = value
-		}
+		r.handOn(filepath.Join(r.dir, "agent.env"))
 	}
 	return text, failed
-}
-
-func both(first, second map[string]any) func(func(string, any) bool) {
-	merged := maps.Clone(first)
-	if merged == nil {
-		merged = map[string]any{}
-	}
-	maps.Copy(merged, second)
-	return maps.All(merged)
 }
 
 // host stands in for GitHub's and GitLab's API: comments of pull requests, which of these are closed, and states.
