@@ -87,7 +87,7 @@ is_open() { # LINK
   esac
 }
 
-jobs() { # FILTER: of the plan's changes of jobs
+changes() { # FILTER: of the plan's changes of jobs
   jq --raw-output '.resource_changes[]? | select(.type == "agent_job" and .mode == "managed") | '"$1" "$temp/plan.json"
 }
 
@@ -107,10 +107,10 @@ plan() {
       false) again+=("-replace=$address") ;;
       unknown) echo "Cannot tell whether $link is open, so $address gets a message." ;;
     esac
-  done < <(jobs 'select(.change.actions == ["update"] and .change.after.messages > .change.before.messages and .change.before.pr_link) |
+  done < <(changes 'select(.change.actions == ["update"] and .change.after.messages > .change.before.messages and .change.before.pr_link) |
     "\(.change.before.pr_link)\t\(.address)"')
   # Where only the state is kept, one apply stores the id, and the next one waits.
-  if [ -z "${PULL-}${DIRECTORY-}" ] && [[ ${BACKEND-} == *'"http"'* ]] && [ -n "$(jobs 'select(.change.actions != ["no-op"])')" ]; then
+  if [ -z "${PULL-}${DIRECTORY-}" ] && [[ ${BACKEND-} == *'"http"'* ]] && [ -n "$(changes 'select(.change.actions != ["no-op"])')" ]; then
     again+=(-var=wait=false)
     touch "$temp/two"
   fi
@@ -157,12 +157,12 @@ report() {
     tf show -json | jq '[.. | objects | select(.type? == "agent_job" and .mode? == "managed" and (has("deposed_key") | not)) | .values]' > "$temp/jobs.json"
     message=$(jq --raw-output 'map("\(.name): \(.status), \(.pr_link // "no pull request")") | join("; ")' "$temp/jobs.json" | tr -cd "[:alnum:] .,:;/?=&%~_+-")
     link=$(jq --raw-output 'map(.pr_link // empty) | unique | if length == 1 then first else "" end' "$temp/jobs.json")
-    if [ -n "$(jobs 'select(.change.actions != ["no-op"])')" ]; then changed=true; fi
+    if [ -n "$(changes 'select(.change.actions != ["no-op"])')" ]; then changed=true; fi
   fi
   {
     echo "**Documentation agent:** $message"
     if [ -e "$temp/plan.json" ]; then
-      jobs 'select((.change.actions | index("create")) and .change.before.pr_link and .change.after.id != .change.before.id) | .change.before.pr_link' | while read -r link; do
+      changes 'select((.change.actions | index("create")) and .change.before.pr_link and .change.after.id != .change.before.id) | .change.before.pr_link' | while read -r link; do
         if [ "$(is_open "$link")" != false ]; then printf '\n%s belongs to the job before, and stays as it is. Close it if this one takes its place.\n' "$link"; fi
       done
     fi

@@ -254,8 +254,8 @@ func (r *runner) expand(text string) string {
 // value is that of an expression: alternatives of terms.
 func (r *runner) value(text string) (value string) {
 	r.Helper()
-	for _, all := range strings.Split(text, " || ") {
-		for _, term := range strings.Split(all, " && ") {
+	for all := range strings.SplitSeq(text, " || ") {
+		for term := range strings.SplitSeq(all, " && ") {
 			if value = r.term(term); value == "" || value == "false" {
 				break
 			}
