@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -16,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -99,11 +100,11 @@ func TestAccPipeline(t *testing.T) {
 				for _, job := range r.service.Jobs() {
 					sent = append(sent, job.Prompts)
 				}
-				comments := r.host.comments[thePull]
+				comments := r.host.comments
 				if len(comments) != 1 || !strings.Contains(comments[0], step.comment) || (failed != "") != step.fails || r.values["needs.agent.outputs.changed"] != step.changed {
 					t.Fatalf("%s: %q failed, changed is %q, and the comment lacks %q: %q\n%s", step.name, failed, r.values["needs.agent.outputs.changed"], step.comment, comments, text)
 				}
-				if diff := cmp.Diff(jobs, sent); len(jobs) > 0 && diff != "" {
+				if diff := gocmp.Diff(jobs, sent); len(jobs) > 0 && diff != "" {
 					t.Fatalf("%s: prompts of the jobs (-want +got):\n%s\n%s", step.name, diff, text)
 				}
 			}
@@ -259,7 +260,7 @@ func TestAccRelease(t *testing.T) {
 				strings.Repeat("merge pr view "+link+" --json state --jq .state\nmerge pr merge "+link+" --squash\n", strings.Count(test.states, "OPEN")) +
 				"merge pr view " + link + " --json state --jq .state\n"
 		}
-		if diff := cmp.Diff(want, string(calls)); failed != test.failed || err != nil || diff != "" {
+		if diff := gocmp.Diff(want, string(calls)); failed != test.failed || err != nil || diff != "" {
 			t.Errorf("%+v: %q failed, %v, calls (-want +got):\n%s", test, failed, err, diff)
 		}
 	}
@@ -284,7 +285,7 @@ func TestNotify(t *testing.T) {
 	calls, _ := os.ReadFile(r.dir + "/calls")
 	want := "--fail --silent --show-error --json @- https://hooks.example.com/1\n{\n  \"text\": \"documentation: completed, \\\"x\\\"\"\n}\n" +
 		"issue comment 12 --body documentation: completed, \"x\"\n"
-	if diff := cmp.Diff(want, string(calls)); failed != "" || diff != "" {
+	if diff := gocmp.Diff(want, string(calls)); failed != "" || diff != "" {
 		t.Errorf("%q failed: %s", failed, diff)
 	}
 }
@@ -295,55 +296,38 @@ func TestNotify(t *testing.T) {
 func TestAccMerged(t *testing.T) {
 	t.Parallel()
 	r := startPipeline(t, 0)
-	workspace, repository := r.dir, t.TempDir()
-	r.clone = repository
-	merge := func(author, file, text string) {
-		r.dir = repository
-		r.write(file, text)
-		r.values["github.event.before"] = r.values["github.sha"]
-		r.commit("Merge " + file)
-		r.git("commit", "-q", "--amend", "--author", author+" <"+author+"@example.com>", "-m", "Merge "+file)
-		r.values["github.sha"] = r.git("rev-parse", "HEAD")
+	workspace, nothing, unknown := r.dir, "Nothing to send", "No history from the commit"
+	r.clone = t.TempDir()
+	for _, step := range []struct{ author, file, text, before, failed, shows string }{
+		{"somebody", "page.txt", "old\n", strings.Repeat("0", 40), "Prepare", unknown},
+		{"mintlify[bot]", "page.txt", "by the agent\n", "", "", nothing},
+		{"somebody", "docs/page.md", "by a person\n", "", "", nothing},
+		{"somebody", "page.txt", "new\n\xff\n", "", "", "completed"},
+		{"", "", "", "HEAD~1", "", "No changes"}, // a re-run
+		{"somebody", "large.txt", strings.Repeat("x", 200_000) + "\n", "", "Prepare", "too large"},
+		{"force", "third.txt", "third [simulate: 2s]\n", "", "Prepare", unknown}, // without 2s, the message waits a minute
+		{"", "", "", "HEAD~4", "", "1 changed"},
+	} {
+		r.dir, r.values["github.event.before"] = r.clone, cmp.Or(step.before, r.values["github.sha"])
+		if step.author == "force" {
+			r.git("reset", "-q", "--hard", "HEAD~1")
+		}
+		if step.author != "" {
+			r.write(step.file, step.text)
+			r.commit("Merge")
+			r.git("commit", "-q", "--amend", "--author", step.author+" <x@example.com>", "-m", "Merge")
+			r.values["github.sha"] = r.git("rev-parse", "HEAD")
+		}
+		r.dir = workspace
+		if text, failed := r.github(recipes + "merged.yml"); failed != step.failed || !strings.Contains(text, step.shows) {
+			t.Fatalf("%q failed, want %q:\n%s", failed, step.failed, text)
+		}
 	}
 	var got []string
-	run := func(want, shows string) {
-		t.Helper()
-		r.dir = workspace
-		if text, failed := r.github(recipes + "merged.yml"); failed != want || !strings.Contains(text, shows) {
-			t.Fatalf("%q failed, want %q:\n%s", failed, want, text)
-		}
+	for _, prompt := range r.service.Jobs()[0].Prompts {
+		got = append(got, strings.Join(regexp.MustCompile(`(?m)^[+-]\w+`).FindAllString(prompt, -1), " "))
 	}
-	const nothing, unknown = "Nothing to send", "No history from the commit"
-	merge("somebody", "page.txt", "old\n")
-	for _, before := range []string{strings.Repeat("0", 40), "5f7079d000000000000000000000000000000000", "--all"} {
-		r.values["github.event.before"] = before
-		run("Prepare", unknown)
-	}
-	first := r.values["github.sha"]
-	merge("mintlify[bot]", "page.txt", "by the agent\n")
-	run("", nothing)
-	merge("somebody", "docs/page.md", "by a person\n")
-	run("", nothing)
-	merge("somebody", "page.txt", "new\n\xff\n")
-	run("", "completed")
-	run("", "No changes") // a re-run
-	second := r.values["github.sha"]
-	merge("somebody", "second.txt", "second\n")
-	merge("somebody", "large.txt", strings.Repeat("x", 200_000)+"\n")
-	run("Prepare", "too large")
-	r.dir = repository
-	r.git("reset", "-q", "--hard", second)                   // a forced push
-	merge("somebody", "third.txt", "third [simulate: 2s]\n") // else the message waits a minute until the job counts as done
-	r.values["github.event.before"] = "--all"
-	run("Prepare", unknown)
-	r.values["inputs.since"] = first
-	run("", "1 changed")
-	for _, job := range r.service.Jobs() {
-		for _, prompt := range job.Prompts {
-			got = append(got, strings.Join(regexp.MustCompile(`(?m)^[+-]\w+`).FindAllString(prompt, -1), " "))
-		}
-	}
-	if diff := cmp.Diff([]string{"-by +new", "-by +new +third"}, got); diff != "" {
+	if diff := gocmp.Diff([]string{"-by +new", "-by +new +third"}, got); diff != "" {
 		t.Errorf("changes that were sent (-want +got):\n%s", diff)
 	}
 }
@@ -383,7 +367,7 @@ func TestAccStores_cutShort(t *testing.T) {
 				}
 				counts := r.service.Counts()
 				counts.Get = sent.Get
-				if diff := cmp.Diff([]any{before, sent}, []any{r.bucket.objects(), counts}); diff != "" {
+				if diff := gocmp.Diff([]any{before, sent}, []any{r.bucket.objects(), counts}); diff != "" {
 					t.Errorf("a plan changed the bucket, or sent (-before +after):\n%s", diff)
 				}
 			}

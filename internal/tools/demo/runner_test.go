@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -50,7 +51,7 @@ func startPipeline(t *testing.T, jobs time.Duration) *runner {
 	s := start(t, jobs)
 	needs(t, "1.10.0", "1.11.0") // ephemeral variables, and use_lockfile
 	dir := t.TempDir()
-	h := &host{comments: map[string][]string{}, isClosed: map[string]bool{}, states: map[string][]byte{}}
+	h := &host{isClosed: map[string]bool{}}
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	r := &runner{trial: s, host: h, bin: filepath.Join(dir, "bin"), origin: filepath.Join(dir, "origin"), with: map[string]string{}, files: map[string]string{}}
@@ -440,62 +441,56 @@ func (r *runner) gitlab(string) (text, failed string) {
 	return text, failed
 }
 
-// host stands in for GitHub's and GitLab's API: comments of pull requests, which of these are closed, and states.
+// host stands in for GitHub's and GitLab's API, for one pull request that brought each commit, and GitLab's state.
 type host struct {
 	mu       sync.Mutex
-	comments map[string][]string // by the number of a pull request
-	isClosed map[string]bool     // by the number
-	states   map[string][]byte
+	comments []string
+	isClosed map[string]bool // by the number of a pull request
+	state    []byte
 }
 
-var (
-	ofCommit  = regexp.MustCompile(`/commits/\w+/(pulls|merge_requests)$`)
-	ofPull    = regexp.MustCompile(`/(?:pulls|merge_requests)/(\d+)$`)
-	commented = regexp.MustCompile(`/(?:issues|merge_requests)/(\d+)/(?:comments|notes)(?:/(\d+))?$`)
-	edited    = regexp.MustCompile(`/issues/comments/(\d+)$`)
-	ofState   = regexp.MustCompile(`^/projects/42/terraform/state/([\w-]+)(/lock)?$`)
-)
-
-// thePull is the pull request that brought each commit.
 const thePull = "7"
+
+var (
+	listed   = regexp.MustCompile(`^/(repos/example/docs|projects/42)/(issues|merge_requests)/7/(comments|notes)$`)
+	edited   = regexp.MustCompile(`^/(repos/example/docs/issues/comments|projects/42/merge_requests/7/notes)/100$`)
+	ofCommit = regexp.MustCompile(`/commits/\w+/(pulls|merge_requests)$`)
+	ofPull   = regexp.MustCompile(`^/(?:repos/example/docs/pulls|projects/example/docs/merge_requests)/(\d+)$`)
+)
 
 func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var sent struct{ Body string }
-	body := new(bytes.Buffer)
-	_, _ = body.ReadFrom(r.Body)
-	_ = json.Unmarshal(body.Bytes(), &sent)
+	body, _ := io.ReadAll(r.Body)
+	_ = json.Unmarshal(body, &sent)
 	reply := func(value any) { _ = json.NewEncoder(w).Encode(value) }
-	isState := ofState.FindStringSubmatch(r.URL.Path)
-	if isState == nil && r.Header.Get("Authorization") != "Bearer token" && r.Header.Get("Private-Token") != "token" {
+	match := ofPull.FindStringSubmatch(r.URL.Path)
+	switch path, isState := r.URL.Path, strings.HasPrefix(r.URL.Path, "/projects/42/terraform/state/agent-documentation"); {
+	case isState && strings.HasSuffix(path, "/lock"):
+	case isState && r.Method == http.MethodPost:
+		h.state = body
+	case isState && h.state == nil:
+		w.WriteHeader(http.StatusNoContent)
+	case isState:
+		_, _ = w.Write(h.state)
+	case r.Header.Get("Authorization") != "Bearer token" && r.Header.Get("Private-Token") != "token":
 		http.Error(w, "no token", http.StatusUnauthorized)
-		return
-	}
-	if ofCommit.MatchString(r.URL.Path) {
+	case ofCommit.MatchString(path):
 		reply([]map[string]int{{"number": 7, "iid": 7}})
-	} else if match := commented.FindStringSubmatch(r.URL.Path); match != nil && r.Method == http.MethodGet {
+	case listed.MatchString(path) && r.Method == http.MethodPost:
+		h.comments = append(h.comments, sent.Body)
+	case listed.MatchString(path):
 		all := []map[string]any{}
-		for i, text := range h.comments[match[1]] {
+		for i, text := range h.comments {
 			all = append(all, map[string]any{"id": i + 100, "body": text})
 		}
 		reply(all)
-	} else if match != nil && r.Method == http.MethodPost {
-		h.comments[match[1]] = append(h.comments[match[1]], sent.Body)
-	} else if edited.MatchString(r.URL.Path) && r.Method == http.MethodPatch || match != nil && r.Method == http.MethodPut {
-		for number := range h.comments { // the tests have one pull request
-			h.comments[number][0] = sent.Body
-		}
-	} else if match := ofPull.FindStringSubmatch(r.URL.Path); match != nil {
+	case edited.MatchString(path) && (r.Method == http.MethodPatch || r.Method == http.MethodPut):
+		h.comments[0] = sent.Body
+	case match != nil:
 		reply(map[string]string{"state": map[bool]string{true: "closed", false: "open"}[h.isClosed[match[1]]]})
-	} else if isState != nil && isState[2] == "" && r.Method == http.MethodPost {
-		h.states[isState[1]] = body.Bytes()
-	} else if isState != nil && isState[2] == "" {
-		if h.states[isState[1]] == nil {
-			w.WriteHeader(http.StatusNoContent)
-		}
-		_, _ = w.Write(h.states[isState[1]])
-	} else if isState == nil {
+	default:
 		http.NotFound(w, r)
 	}
 }
