@@ -47,7 +47,7 @@ change() {
   read -ra paths <<< "$DIFF"
   git merge-base --is-ancestor "$SINCE" HEAD || fail "No history from the commit \"$SINCE\" to this one. Set the input since."
   git log --reverse --no-merges --format="%H %an <%ae>" "$SINCE..HEAD" -- "${paths[@]}" > "$temp/commits"
-  { grep --invert-match --fixed-strings --ignore-case -e "$AUTHOR" "$temp/commits" || true; } | cut -d " " -f 1 > "$temp/others"
+  { grep --invert-match --fixed-strings --ignore-case -e "${AUTHOR:-$'\t'}" "$temp/commits" || true; } | cut -d " " -f 1 > "$temp/others"
   [ -s "$temp/others" ] || return 0
   # Terraform reads UTF-8 only, and jq replaces what is not.
   git log --no-walk=unsorted --stdin --patch --format="%n%s%n" -- "${paths[@]}" < "$temp/others" | jq --raw-input --raw-output --slurp . > "$temp/change.diff"

@@ -75,7 +75,7 @@ func (r *runner) useBucket() {
 
 // replace puts the test's bucket, and its part there, into a file of the guide.
 func (b *bucket) replace(text string) string {
-	return strings.NewReplacer("ci-state", b.name, "agent/terraform.tfstate", b.folder+"/terraform.tfstate", "eu-central-1", b.server.Region).Replace(text)
+	return strings.NewReplacer("ci-state", b.name, "agent/", b.folder+"/", "eu-central-1", b.server.Region).Replace(text)
 }
 
 // assume assumes a role, which has the policy of the guide.
