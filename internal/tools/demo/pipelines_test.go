@@ -158,9 +158,9 @@ func TestAccRecipes(t *testing.T) {
 		values []string
 		want   [][]string
 	}{
-		"schedule": {"github.run_id", []string{"101", "101", "102"}, [][]string{{"Correct the spelling in the API reference"}, {"Correct the spelling in the API reference"}}},
+		"schedule": {"github.run_id", []string{"101", "102"}, [][]string{{"Correct the spelling in the API reference"}, {"Correct the spelling in the API reference"}}},
 		"files":    {"sdk/a.py", []string{"pass\n", "pass\r\n", "def get(): pass\n"}, [][]string{{files}, {files}}},
-		"projects": {"matrix.project", []string{"proj_123", "proj_456", "proj_456"}, [][]string{{"Correct the spelling on all pages"}, {"proj_456: Correct the spelling on all pages"}}},
+		"projects": {"matrix.project", []string{"proj_123", "proj_456"}, [][]string{{"Correct the spelling on all pages"}, {"proj_456: Correct the spelling on all pages"}}},
 	} {
 		t.Run(recipe, func(t *testing.T) {
 			t.Parallel()
@@ -273,9 +273,7 @@ func TestAccRelease(t *testing.T) {
 
 // What is told to Slack and an issue, with stand-ins for curl and gh.
 func TestNotify(t *testing.T) {
-	if !canInterrupt {
-		t.Skip("needs a shell")
-	}
+	onLinux(t)
 	r := &runner{trial: &trial{T: t, dir: t.TempDir()}, bin: t.TempDir(), values: map[string]string{
 		"needs.agent.outputs.message": `documentation: completed, "x"`, "secrets.SLACK_WEBHOOK_URL": "https://hooks.example.com/1", "github.token": "token", "github.repository": "example/docs",
 	}}
@@ -338,9 +336,6 @@ func TestAccMerged(t *testing.T) {
 // Red without: the journal, because the next run sends again then; -lock=false; a role that plans what is applied.
 func TestAccStores_cutShort(t *testing.T) {
 	t.Parallel()
-	if !canInterrupt {
-		t.Skip("needs process groups: the CLI and the provider are killed together")
-	}
 	for name, test := range map[string]struct {
 		host   string
 		signal syscall.Signal
@@ -401,9 +396,6 @@ func TestAccStores_cutShort(t *testing.T) {
 // Where GitLab keeps the state alone, the first apply stores the job's id, and the second one waits and is killed.
 func TestAccTwoApplies(t *testing.T) {
 	t.Parallel()
-	if !canInterrupt {
-		t.Skip("needs process groups: the CLI and the provider are killed together")
-	}
 	r := startPipeline(t, time.Hour)
 	delete(r.with, "backend")
 	r.env, r.files["openapi.yaml"] = nil, openapi

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -48,6 +49,7 @@ type runner struct {
 // startPipeline is start for runners that have the state, and a journal, in folders outside of their checkouts.
 func startPipeline(t *testing.T, jobs time.Duration) *runner {
 	t.Helper()
+	onLinux(t)
 	s := start(t, jobs)
 	needs(t, "1.10.0", "1.11.0") // ephemeral variables, and use_lockfile
 	dir := t.TempDir()
@@ -81,6 +83,13 @@ func startPipeline(t *testing.T, jobs time.Duration) *runner {
 	s.dir = filepath.Join(dir, "workspace")
 	r.values["github.workspace"], r.values["var.CI_PROJECT_DIR"] = s.dir, s.dir
 	return r
+}
+
+func onLinux(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the pipelines' scripts run on Linux")
+	}
 }
 
 // push and pull say what starts the next runs.
