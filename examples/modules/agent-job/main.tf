@@ -1,6 +1,9 @@
 locals {
+  # Line ends are left out, because they differ between checkouts. What is no text is taken as it is.
   triggers = var.files == null ? var.triggers : merge(var.triggers, {
-    files = sha256(join("\n", [for file in var.files : "${filesha256("${path.root}/${file}")} ${file}"]))
+    files = sha256(join("\n", [for name in var.files :
+      "${try(sha256(replace(file("${path.root}/${name}"), "\r\n", "\n")), filesha256("${path.root}/${name}"))} ${name}"
+    ]))
   })
 }
 

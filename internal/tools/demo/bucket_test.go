@@ -66,7 +66,7 @@ func (r *runner) useBucket() {
 	b.server.BaseEndpoint = &endpoint
 	tokens := httptest.NewServer(b)
 	r.Cleanup(tokens.Close)
-	r.bucket, r.backend = b, b.replace(read(r.T, pipelines+"backend-s3.tf"))
+	r.bucket, r.with["backend"] = b, b.replace(read(r.T, pipelines+"backend-s3.tf"))
 	r.env = []string{
 		"AWS_REGION=us-east-1", "AWS_ENDPOINT_URL_S3=" + endpoint, "AWS_ENDPOINT_URL_STS=" + tokens.URL,
 		"TF_CLI_ARGS_init=-backend-config=use_path_style=true", // AWS has a name for each bucket
@@ -75,7 +75,7 @@ func (r *runner) useBucket() {
 
 // replace puts the test's bucket, and its part there, into a file of the guide.
 func (b *bucket) replace(text string) string {
-	return strings.NewReplacer("ci-state", b.name, "agent/terraform.tfstate", b.folder+"/terraform.tfstate", "eu-central-1", b.server.Region).Replace(text)
+	return strings.NewReplacer("ci-state", b.name, "agent/", b.folder+"/", "eu-central-1", b.server.Region).Replace(text)
 }
 
 // assume assumes a role, which has the policy of the guide.

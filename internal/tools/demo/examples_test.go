@@ -96,6 +96,17 @@ func examples() map[string]example {
 			},
 			want: fromFile,
 		},
+		"list of jobs": {
+			files:     []string{recipes + "jobs.tfquery.hcl", jobs + "resource.tf"},
+			terraform: "1.14.0", tofu: "-",
+			then: func(s *trial) {
+				job := s.service.Jobs()[0]
+				if text := s.shell(read(s.T, recipes+"jobs.sh")); text != "quickstart "+job.ID+" completed "+job.PullRequest+"\n" {
+					s.Error(text)
+				}
+			},
+			want: [][]string{{"Add a quickstart for the Python SDK"}},
+		},
 		"action agent_start_job, write-only prompt": {
 			files:     []string{actions + "agent_start_job/action_write_only.tf"},
 			terraform: "1.14.0", tofu: "-",
@@ -298,7 +309,9 @@ func TestEveryExampleIsRun(t *testing.T) {
 	for _, test := range examples() {
 		run = append(run, test.files...)
 	}
-	run = slices.Concat(run, pipelineFiles(), []string{migrating, pipelines + "bucket/main.tf", pipelines + "backend-azurerm.tf"})
+	run = append(run, migrating, pipelines+"bucket/main.tf", pipelines+"backend-azurerm.tf", recipes+"output.tf",
+		pipelines+"main.tf", pipelines+"backend-s3.tf", caller, pipelines+"gitlab.yml", pipelines+"gitlab-template.yml",
+		recipes+"files.yml", recipes+"merged.yml", recipes+"notify.yml", recipes+"projects.yml", recipes+"release.yml", recipes+"schedule.yml")
 	slices.Sort(run)
 	there := slices.DeleteFunc(filesIn(t, root+"/examples", ".tf", ".tfquery.hcl", ".yml", ".yaml", ".md"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })

@@ -10,8 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"go.yaml.in/yaml/v3"
 )
 
 var (
@@ -73,35 +71,6 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s: %s leads nowhere", page, match[1])
 			} else if anchor != "" && (info.IsDir() || !anchors(read(file))[anchor]) {
 				t.Errorf("%s: %s: no such heading", page, match[1])
-			}
-		}
-	}
-}
-
-// Workflows in examples are YAML, and their actions are pinned to the commits that the
-// project's own workflows use, which Dependabot updates.
-func TestWorkflows(t *testing.T) {
-	uses := regexp.MustCompile(`uses: (\S+)@(.*)`)
-	pinned := regexp.MustCompile(`^[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
-	own := map[string]string{}
-	for _, file := range filesIn(t, root+"/.github", ".yml") {
-		for _, match := range uses.FindAllStringSubmatch(read(t, "../.github/"+file), -1) {
-			own[match[1]] = match[2]
-		}
-	}
-	for _, file := range []string{"github-actions.yml", "gitlab-ci.yml"} {
-		if !regexp.MustCompile(`paths?: (\[errored.tfstate\]|errored.tfstate\n)`).MatchString(read(t, pipelines+file)) {
-			t.Errorf("%s does not keep the state that could not be stored", file)
-		}
-	}
-	for _, file := range filesIn(t, root+"/examples", ".yml", ".yaml") {
-		var parsed any
-		if err := yaml.Unmarshal([]byte(read(t, file)), &parsed); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
-		for _, match := range uses.FindAllStringSubmatch(read(t, file), -1) {
-			if want, used := own[match[1]]; used && match[2] != want || !pinned.MatchString(match[2]) {
-				t.Errorf("%s: %s@%s, %q in .github/workflows", file, match[1], match[2], want)
 			}
 		}
 	}

@@ -35,14 +35,6 @@ func (s *trial) copyModule(folder string, endings ...string) {
 	}
 }
 
-// withModule is the configuration of a recipe, with a copy of the module that it calls.
-func withModule(s *trial, recipe string) string {
-	s.Helper()
-	const source = "git::https://github.com/agentjobs/terraform-provider-agent.git//examples/" + module + "?ref=v0.1.0"
-	s.copyModule("module", ".tf")
-	return strings.Replace(configuration(s.T, recipes+recipe), source, "./module", 1)
-}
-
 // The module's tests on the CLI that is there.
 func TestAccModuleTests(t *testing.T) {
 	t.Parallel()
@@ -67,7 +59,7 @@ func TestAccModuleTests(t *testing.T) {
 	}
 }
 
-// The module's example; TestAccFiles runs the guide's call of the module.
+// The module's example.
 func TestAccModule(t *testing.T) {
 	t.Parallel()
 	s := startModule(t, ".", ".tf")
@@ -89,30 +81,6 @@ func TestModuleReadme(t *testing.T) {
 	usage := regexp.MustCompile("(?s)```terraform\n(.*?)```").FindStringSubmatch(readme)
 	if usage == nil || !strings.Contains(read(t, module+"/examples/complete/main.tf"), usage[1]) {
 		t.Error("the usage in README.md is not that of examples/complete")
-	}
-}
-
-// The README's commands for another repository, except the clone and the
-// installation, which TestAccInstall covers.
-func TestAccModuleCommands(t *testing.T) {
-	t.Parallel()
-	_, text, _ := strings.Cut(read(t, module+"/README.md"), "| tail -n 1)\"\n")
-	text, _, ok := strings.Cut(text, "```")
-	if !ok {
-		t.Fatal("the commands are not where they were")
-	}
-	s := startModule(t, ".", ".tf")
-	s.write("tests/integration/one.tftest.hcl",
-		"run \"one\" {\n  variables {\n    name   = \"quickstart\"\n    prompt = \"[simulate: 0s]\"\n  }\n}\n")
-	clone, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.env = nil // the simulator's is used
-	shown := s.shell("ln -s '" + clone + "' terraform-provider-agent\n" + text)
-	log, err := os.ReadFile(filepath.Join(s.dir, "simulator.log"))
-	if err != nil || !strings.Contains(shown, "1 passed, 0 failed.") || strings.Count(string(log), " POST ") != 1 {
-		t.Errorf("%v\n%s\nsimulator:\n%s", err, shown, log)
 	}
 }
 

@@ -13,10 +13,10 @@ variable "bucket" {
   type = string
 }
 
-variable "key" {
-  description = "Key of the state, as in backend-s3.tf."
+variable "folder" {
+  description = "Folder of the states, as in the keys of backends."
   type        = string
-  default     = "agent/terraform.tfstate"
+  default     = "agent"
 }
 
 variable "issuer" {
@@ -139,7 +139,7 @@ resource "aws_iam_role_policy" "ci" {
 
   name   = "state-and-journal"
   role   = aws_iam_role.ci[each.key].id
-  policy = replace(replace(file("${path.module}/${each.key}.json"), "ci-state", var.bucket), "agent/terraform.tfstate", var.key)
+  policy = replace(replace(file("${path.module}/${each.key}.json"), "ci-state", var.bucket), "/agent/", "/${var.folder}/")
 }
 
 output "roles" {

@@ -56,7 +56,7 @@ run "files" {
   }
 
   assert {
-    condition     = agent_job.this.triggers == tomap({ release = "v1", files = sha256("${filesha256("main.tf")} main.tf") })
+    condition     = agent_job.this.triggers == tomap({ release = "v1", files = sha256("${sha256(replace(file("main.tf"), "\r\n", "\n"))} main.tf") })
     error_message = "The files are not in triggers, or replace them."
   }
 }

@@ -1,0 +1,5 @@
+list "agent_job" "all" {
+  provider         = agent
+  include_resource = true # reads each job
+  limit            = 1000
+}
