@@ -248,7 +248,6 @@ func TestResponse_C05_envelope(t *testing.T) {
 	}{
 		"whole":              {play: sized(record, 0)},
 		"a BOM":              {play: sized("\ufeff"+record, 0)},
-		"white space":        {play: sized(" \r\n"+record+"\n\t \n", 0)},
 		"no last chunk":      {play: faultserver.Raw(chunk)},
 		"a broken chunk":     {play: faultserver.Raw(chunk + "zz\r\n")},
 		"a length too large": {play: sized(record, 1000)},
@@ -256,10 +255,7 @@ func TestResponse_C05_envelope(t *testing.T) {
 		"a reset":            {play: func(x *faultserver.Exchange) { sized(record, 1000)(x); faultserver.Reset(x) }},
 		"a length too small": {play: sized(record, -1), lost: true},
 		"cut after the id":   {play: sized(`{"id":"job_1","sta`, 10), lost: true},
-		"cut in the id":      {play: sized(`{"id":"job_1`, 10), lost: true},
-		"two objects":        {play: sized(record+`{"id":"job_2"}`, 0), lost: true},
 		"trailing text":      {play: sized(record+"0", 0), lost: true},
-		"nothing":            {play: sized("", 0), lost: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -57,13 +57,6 @@ func TestChangedDefaultProject(t *testing.T) {
 	s.Sent(t, 1, 0)
 }
 
-func TestMissingProject(t *testing.T) {
-	t.Setenv("AGENT_PROJECT_ID", "")
-	good := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey}
-	diags := fakecli.New(t, good).Plan(t.Context(), attrs{"prompt": "write"})
-	harness.Contains(t, fakecli.Text(diags), "ERROR: Missing project_id", "AGENT_PROJECT_ID")
-}
-
 // Each call about a job misses what is not set, a plan once. With count = 0, or for a function, there is no such call.
 //
 // Red without: each call of lacks and usable; Do in lacks.

@@ -86,10 +86,11 @@ func ForTests(ctx context.Context) (CLI, error) {
 // NoCLI is why a test that needs a CLI is skipped.
 const NoCLI = "no terraform or tofu on PATH: make test downloads or builds one"
 
-// ClearEnv removes from the environment what IsForeign, and that this is a pipeline.
+// ClearEnv removes from the environment of a test what IsForeign, but for the log level, and that it runs in a pipeline.
 func ClearEnv() {
 	for _, entry := range os.Environ() {
-		if name, _, _ := strings.Cut(entry, "="); IsForeign(entry) || name == "CI" || name == "TFC_RUN_ID" {
+		name, _, _ := strings.Cut(entry, "=")
+		if name == "CI" || name == "TFC_RUN_ID" || IsForeign(entry) && !strings.HasPrefix(name, "TF_LOG") {
 			_ = os.Unsetenv(name)
 		}
 	}
