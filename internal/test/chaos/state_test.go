@@ -78,25 +78,17 @@ const (
 	messageUnknown = "Outcome of message to agent job unknown"
 )
 
-// diagnostic is one that "-json" prints.
-type diagnostic struct{ Severity, Summary, Detail, Address string }
-
-// diagnostics are those that have one of the summaries. A plan warns of an unknown create, and its apply fails with the same summary:
-// only that counts.
-func diagnostics(output string, summaries ...string) (found []diagnostic) {
-	for line := range strings.Lines(output) {
-		var message struct{ Diagnostic diagnostic }
-		if json.Unmarshal([]byte(line), &message) == nil && slices.Contains(summaries, message.Diagnostic.Summary) &&
-			(message.Diagnostic.Summary != createUnknown || message.Diagnostic.Severity == "error") {
-			found = append(found, message.Diagnostic)
-		}
-	}
-	return found
-}
-
+// details are those of the diagnostics in the output of "-json" that have one of the summaries. A plan warns of an unknown create, and
+// its apply fails with the same summary: only that counts.
 func details(output string, summaries ...string) (found []string) {
-	for _, d := range diagnostics(output, summaries...) {
-		found = append(found, d.Detail)
+	for line := range strings.Lines(output) {
+		var message struct {
+			Diagnostic struct{ Severity, Summary, Detail string }
+		}
+		d := &message.Diagnostic
+		if json.Unmarshal([]byte(line), &message) == nil && slices.Contains(summaries, d.Summary) && (d.Summary != createUnknown || d.Severity == "error") {
+			found = append(found, d.Detail)
+		}
 	}
 	return found
 }

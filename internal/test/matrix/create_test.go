@@ -77,7 +77,6 @@ func createRows() []Row {
 			m.wantDiags(m.Run(Job1()), outcomeUnknown)
 			m.wantWords("No usable response", "import it and apply, which sends nothing: ", "terraform (or tofu) import ADDRESS proj_1/JOB_ID")
 			m.wantEnd("", 1, 0)
-			m.wantGets(0)
 			m.OK(m.Run(Job1()))
 			m.wantEnd("completed", 2, 0)
 		}},

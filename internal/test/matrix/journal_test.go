@@ -6,8 +6,6 @@ package matrix
 import (
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
@@ -44,10 +42,4 @@ func journalRows() []Row {
 		m.wantEnd("completed", 1, 1)
 	}})
 	return rows
-}
-
-// planAndApply does not refresh.
-func (m *Matrix) planAndApply(job attrs) []*tfprotov6.Diagnostic {
-	m.Helper()
-	return append(m.plan(job), m.apply(job)...)
 }

@@ -19,9 +19,15 @@ func waitRows() []Row {
 		{name: "P06_an_hour", clock: true, Provider: attrs{"poll": attrs{"min_interval": "1m", "max_interval": "10m"}},
 			script: harness.Always(simulator.Script{Duration: 24 * time.Hour}), Test: func(m *Matrix) {
 				const hour = " (1h0m0s) expired."
-				m.kept(m.Run(Job1()), "The configured timeouts.create"+hour)
+				m.wantDiags(m.Run(Job1()), cutShort)
+				m.wantWords("The configured timeouts.create"+hour, "the next apply keeps the job, although Terraform plans to replace it, and resumes waiting without sending anything.")
+				m.wantAttr("status", "active")
+				m.WantPosts(1, 0)
 				delete(m.config, "poll")
 				m.OK(m.connect())
+				if !m.cli.Tainted {
+					m.Error("the resource is not tainted")
+				}
 				m.cli.Tainted = false // as after terraform untaint
 				m.wantDiags(m.Run(Job1()), cutShort)
 				m.wantWords("The configured timeouts.update" + hour)

@@ -7,10 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
@@ -43,18 +41,6 @@ func (m *Matrix) wantWords(words ...string) {
 	harness.Contains(m.T, m.text, words...)
 }
 
-// kept asserts that a create stopped waiting: an error, and the id and "active" in the state, whose resource is tainted.
-func (m *Matrix) kept(diags []*tfprotov6.Diagnostic, words ...string) {
-	m.Helper()
-	m.wantDiags(diags, cutShort)
-	m.wantWords(append(words, "the next apply keeps the job, although Terraform plans to replace it, and resumes waiting without sending anything.")...)
-	m.wantAttr("status", "active")
-	if !m.cli.Tainted {
-		m.Error("the resource is not tainted")
-	}
-	m.WantPosts(1, 0)
-}
-
 // resumed runs again after the fault, in another process, and asserts that the job ends without another POST.
 func (m *Matrix) resumed(job attrs) {
 	m.Helper()
@@ -81,14 +67,6 @@ func (m *Matrix) wantTook(start time.Time, least, most time.Duration) {
 	m.Helper()
 	if took := time.Since(start); took < least || took > most {
 		m.Errorf("it took %s, want %s to %s", took, least, most)
-	}
-}
-
-// wantGets asserts how often the service was polled or read.
-func (m *Matrix) wantGets(n int) {
-	m.Helper()
-	if gets := m.Count(faultserver.Get); gets != n {
-		m.Errorf("%d GETs, want %d", gets, n)
 	}
 }
 
