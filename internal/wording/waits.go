@@ -32,7 +32,6 @@ const (
 	Resumes = "The job is in the state. The next apply resumes waiting without sending anything."
 
 	keepFailed = " To keep the failed job, set on_failure = \"warn\" in the wait block."
-	untaint    = " If prevent_destroy stops the plan, first run: terraform (or tofu) untaint ADDRESS"
 )
 
 // instead says what to change for another job in the place of one that failed: one that has not is
@@ -61,7 +60,7 @@ func (n Next) AfterFailure() string {
 	case n.IsKept:
 		return "The job stays in the state. " + n.another(instead)
 	case n.IsTainted:
-		return n.tainted() + "sends nothing, and fails again. " + n.another(instead) + keepFailed + untaint
+		return n.tainted() + "sends nothing, and fails again. " + n.another(instead) + keepFailed + n.unprotect()
 	}
 	return "Each apply fails, without sending anything, until there is another job. " + n.another(instead) + keepFailed
 }
@@ -74,9 +73,19 @@ func (n Next) AfterTimeout() string {
 	}
 	text += " If the job never finishes: " + strings.Replace(n.another("triggers"), "To", "to", 1)
 	if n.IsTainted {
-		text += untaint
+		text += n.unprotect()
 	}
 	return text
+}
+
+// unprotect says how to go on with a tainted resource that no plan may destroy. With a record, the
+// job outlives the state, and without the resource, another one can start.
+func (n Next) unprotect() string {
+	command := "state rm"
+	if n.Request == "" {
+		command = "untaint"
+	}
+	return " If prevent_destroy stops the plan, first run: terraform (or tofu) " + command + " ADDRESS"
 }
 
 func (n Next) tainted() string {

@@ -75,13 +75,14 @@ var waysOut = []red{
 	{name: "failed_edited", block: fails, error: failed, ways: []string{"change the prompt"}, then: "better", want: [][]string{{"better"}, {fails}}},
 	{name: "failed_kept", block: fails, error: failed, ways: []string{`set on_failure = "warn" in the wait block`}, then: fails + kept, want: [][]string{{fails}}},
 	{
-		name: "failed_protected", block: fails + protected, error: failed, ways: []string{untainted, `set on_failure = "warn"`},
+		name: "failed_protected", block: fails + protected, error: failed, ways: []string{removed, `set on_failure = "warn"`},
 		then: fails + protected + kept, want: [][]string{{fails}},
 	},
+	{name: "failed_protected_given_up", block: fails + protected, error: failed, ways: []string{removed, givingUp}, want: [][]string{{fails}, {fails}}},
 	{name: "failed_unrecorded", block: fails + unrecorded, error: failed, ways: []string{untainted, replaced}, want: [][]string{{fails}, {fails}}},
 
 	{name: "timeout", block: hangs + short, error: running, ways: []string{"the next apply keeps the job"}, want: [][]string{{hangs}}},
-	{name: "timeout_protected", block: hangs + short + protected, error: running, ways: []string{untainted}, want: [][]string{{hangs}}},
+	{name: "timeout_protected", block: hangs + short + protected, error: running, ways: []string{removed}, want: [][]string{{hangs}}},
 	{name: "timeout_given_up", block: hangs + short, error: running, ways: []string{givingUp}, want: [][]string{{hangs}, {hangs}}},
 	{name: "timeout_triggers", block: hangs + short, error: running, ways: []string{"change triggers"}, then: hangs + triggered, want: [][]string{{hangs}, {hangs}}},
 	{name: "timeout_unrecorded", block: hangs + short + unrecorded, error: running, ways: []string{untainted, replaced}, want: [][]string{{hangs}, {hangs}}},
