@@ -24,7 +24,7 @@ func dataFolder() string { return cmp.Or(os.Getenv("TF_DATA_DIR"), ".terraform")
 // workspace is the selected workspace. As the CLI does, it trims what the file holds, and
 // not the variable.
 func workspace() string {
-	chosen, _ := os.ReadFile(filepath.Join(dataFolder(), "environment")) //nolint:gosec // the CLI reads it there, too
+	chosen, _ := os.ReadFile(filepath.Join(dataFolder(), "environment"))
 	return cmp.Or(os.Getenv("TF_WORKSPACE"), strings.TrimSpace(string(chosen)), "default")
 }
 
@@ -40,7 +40,7 @@ type backend struct {
 // readBackend reads the backend, with the settings that were passed only to init.
 func readBackend() (backend, error) {
 	file := filepath.Join(dataFolder(), "terraform.tfstate")
-	text, err := os.ReadFile(file) //nolint:gosec // the CLI reads it there, too
+	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return backend{}, nil
 	}
