@@ -53,13 +53,5 @@ func (m *Matrix) adopts(job attrs, id string) {
 	}
 }
 
-// starts runs the job and asserts that a new one is started, without diagnostics.
-func (m *Matrix) starts(job attrs) {
-	m.Helper()
-	creates, messages := m.posts()
-	m.OK(m.Run(job))
-	m.wantEnd("completed", creates+1, messages)
-}
-
 // noWait is a job that its create does not wait for.
 func noWait() attrs { return fakecli.With(Job1(), attrs{"wait": attrs{"enabled": false}}) }
