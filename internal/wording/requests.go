@@ -159,7 +159,8 @@ func giveUp(record *journal.Record) string { return giveUpRequest(record.Last.ID
 
 func giveUpRequest(id string) string {
 	id = escape.Printable(id)
-	return fmt.Sprintf("set journal { forget = [%q] } in the provider block, or AGENT_JOURNAL_FORGET=%s", id, id)
+	// Nothing that is copied with the id may follow it.
+	return fmt.Sprintf("set AGENT_JOURNAL_FORGET=%s or journal { forget = [%q] } in the provider block", id, id)
 }
 
 // unreadable describes a job that an earlier run started or sent the prompt to, and that cannot be

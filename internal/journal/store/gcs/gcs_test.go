@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -544,12 +545,12 @@ func TestGCS_stalledToken(t *testing.T) {
 		"GOOGLE_CREDENTIALS": `{"type": "authorized_user", "client_id": "a", "client_secret": "b", "refresh_token": "c"}`, // uses its context
 	})
 	synctest.Test(t, func(t *testing.T) {
-		requests := 0
+		var requests atomic.Int32
 		network := roundTrip(func(r *http.Request) (int, string, error) {
 			if r.URL.Path != "/token" {
 				return http.StatusOK, `{"kind": "storage#objects"}`, nil
 			}
-			if requests++; requests == 1 {
+			if requests.Add(1) == 1 {
 				<-r.Context().Done() // of the client: it has none from the call
 				return 0, "", r.Context().Err()
 			}
@@ -563,8 +564,8 @@ func TestGCS_stalledToken(t *testing.T) {
 			t.Errorf("got %v after %v", err, time.Since(began))
 		}
 		time.Sleep(bucket.RequestTimeout) // the source waits for the first request under a lock
-		if _, err := s.List(t.Context()); err != nil || requests != 2 {
-			t.Errorf("got %v after %d requests", err, requests)
+		if _, err := s.List(t.Context()); err != nil || requests.Load() != 2 {
+			t.Errorf("got %v after %d requests", err, requests.Load())
 		}
 	})
 }
