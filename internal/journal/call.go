@@ -256,8 +256,8 @@ func (c *Call) Withdrawn() {
 	c.keep(&r)
 }
 
-// Message turns a create into a message to the job of its name, by the verdict Continue.
-func (c *Call) Message(jobID string) { c.wanted.Job = jobID }
+// BecomeMessage turns a create into a message to the job of its name, by the verdict Continue.
+func (c *Call) BecomeMessage(jobID string) { c.wanted.Job = jobID }
 
 // Left is the job that a resource of this process has left for the create; empty without one. The
 // store may not have it.

@@ -49,7 +49,7 @@ func claimed(sender, job, prompt string, edits ...func(*Record)) func(*Record) {
 func unsent(r *Record)  { r.Claim.Unsent = true }
 func expired(r *Record) { r.Claim.Deadline = time.Now().Add(-time.Second) }
 
-// The table is the protocol: see "One name, one job" in internal/README.md. A plan and an apply see the same.
+// The table is the protocol: see docs/guides/reliability.md. A plan and an apply see the same.
 func TestJudge(t *testing.T) {
 	const alive, dead = "alive", "dead"
 	free := func(edits ...func(*Record)) *Record { r := has("", "", "", edits...); r.Last = nil; return r }
