@@ -126,7 +126,7 @@ const (
 	stop step = iota
 	post
 	postMessage // the prompt of a create, to the job of the record
-	lookAgain // another run has written the record first
+	lookAgain   // another run has written the record first
 )
 
 // Send sends the request, unless the record of its name says otherwise.
