@@ -133,7 +133,8 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	timeout := time.AfterFunc(c.config.RequestTimeout, func() { cancel(errTimeout) })
 	defer timeout.Stop()
 	connected := false
-	var handshake atomic.Pointer[error] // that of a connection may end after another one was used
+	// The handshake of a connection may end after the request has gone over another one.
+	var handshake atomic.Pointer[error]
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		TLSHandshakeDone: func(_ tls.ConnectionState, err error) { handshake.Store(&err) },
 		GotConn: func(got httptrace.GotConnInfo) {

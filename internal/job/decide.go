@@ -13,9 +13,19 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// What an apply will do is decided here, from values to values: decide for a job in the state, and
-// the methods of create for one that is not there. What the record of a name says, the journal's
-// table has decided before.
+// What an apply will do is decided here, from values to values: existing.decide for a job in the
+// state, and the methods of create for one that is not there. What the record of a name says, the
+// journal's table has decided before.
+
+// existing is a job in the state, with all that decides what an apply does to it.
+type existing struct {
+	plan, state  *jobModel
+	marks        *messageMarks
+	options      waitOptions
+	isNewProject bool            // the configuration has another project than the state
+	isGivenUp    bool            // a person has given up the job's last request
+	verdict      journal.Verdict // of the record of the name, about a message with the planned prompt
+}
 
 // effect is what an apply does with the prompt of a job in the state.
 type effect int
@@ -50,18 +60,16 @@ type change struct {
 
 func (c change) replaces() bool { return c.effect == replace || c.effect == replaceClosed }
 
-// decide compares a plan with the state. What the state does not show comes in: a project that is
-// new, a request that is given up, and what the record of the name says of a new prompt.
-func decide(
-	plan, state *jobModel, m *messageMarks, options waitOptions, isNewProject, isGivenUp bool, verdict journal.Verdict,
-) change {
-	last, hasFailed := m.lastPrompt(state), state.is(agentapi.StatusFailed)
+// decide compares the plan with the state.
+func (e existing) decide() change {
+	plan, state, options := e.plan, e.state, e.options
+	last, hasFailed := e.marks.lastPrompt(state), state.is(agentapi.StatusFailed)
 	isImported, isIgnored := last.isMissing(), plan.promptText().IsNull()
 	isNewPrompt := !isImported && !isIgnored && !last.is(plan)
-	isSent := verdict == journal.AlreadySent || verdict == journal.UnknownMessage
+	isSent := e.verdict == journal.AlreadySent || e.verdict == journal.UnknownMessage
 	c := change{
-		isClosed:  hasFailed || state.is(agentapi.StatusArchived) || m.RefusesMessages,
-		isMissing: m.IsMissing,
+		isClosed:  hasFailed || state.is(agentapi.StatusArchived) || e.marks.RefusesMessages,
+		isMissing: e.marks.IsMissing,
 		isWaited:  options.enabled && !state.ended(),
 	}
 	if !isImported || !state.Name.IsNull() { // else these are the first arguments of an imported job
@@ -73,7 +81,7 @@ func decide(
 		c.replacedAt = append(c.replacedAt, path.Root("name"))
 	}
 	switch {
-	case isGivenUp, options.onFailure == onRetry && hasFailed:
+	case e.isGivenUp, options.onFailure == onRetry && hasFailed:
 		c.effect, c.replacedAt = replace, append(c.replacedAt, path.Root("status"))
 	case isNewPrompt && c.isClosed && !isSent && !plan.PromptWO.IsUnknown():
 		at := path.Root("prompt")
@@ -81,7 +89,7 @@ func decide(
 			at = path.Root("status")
 		}
 		c.effect, c.replacedAt = replaceClosed, append(c.replacedAt, at)
-	case isNewProject, len(c.replacedAt) > 0:
+	case e.isNewProject, len(c.replacedAt) > 0:
 		c.effect = replace
 	case isNewPrompt:
 		c.effect = sendMessage
@@ -110,7 +118,7 @@ func (c change) setValues(plan, state *jobModel) {
 		plan.Messages = types.Int64Value(state.Messages.ValueInt64() + 1)
 	}
 	switch {
-	case c.replaces(), c.effect == sendMessage, c.isWaited: // of a replacement, the second call plans all the rest (T2)
+	case c.replaces(), c.effect == sendMessage, c.isWaited: // a replacement is planned once more, as a create (T2)
 		plan.markRunUnknown()
 	case c.effect == storePrompt && plan.Prompt.IsNull(), c.fails: // nothing else makes Terraform call Update (T9)
 		plan.Status = types.StringUnknown()

@@ -40,7 +40,7 @@ type names struct {
 // more than once.
 type owner struct {
 	job     string // of the resource, or the one that it replaces; empty if the plan sees a new one
-	request string // tells two apart: what a new one sends, or else the name, if a job is owned; empty while that is not known
+	request string // tells two owners apart: of a new resource, what it sends; of a job's, its name; empty if the plan does not know it
 	stays   bool   // it keeps the job
 }
 

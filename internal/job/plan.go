@@ -121,7 +121,10 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 
 	isNewProject := !project.IsNull() && !project.Equal(state.ProjectID)
 	verdict, record := d.peekMessage(ctx, &plan, marks.message.lastPrompt(&state), diags)
-	c := decide(&plan, &state, &marks.message, options, isNewProject, d.isGivenUp(ctx, &state), verdict)
+	c := existing{
+		plan: &plan, state: &state, marks: &marks.message, options: options,
+		isNewProject: isNewProject, isGivenUp: d.isGivenUp(ctx, &state), verdict: verdict,
+	}.decide()
 
 	c.setValues(&plan, &state)
 	if isNewProject {

@@ -99,7 +99,8 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	defer cancel()
 	outcome := operation.Send(ctx)
 	warnings := saveOutcome(ctx, &job, outcome, operation, out) // before anything else
-	// What the next apply adopts, a Delete at another address must not release meanwhile.
+	// A Delete of this apply must not release a job that the next apply adopts: the resource may have
+	// had another address.
 	r.provider.names.endCreate(name, cmp.Or(outcome.JobID, request.Adopts))
 	r.noteRefusal(ctx, &job, &outcome, operation, true, out)
 	sayOutcome(&job, outcome, operation.Request, out)
@@ -117,7 +118,8 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if outcome.JobID != "" && resp.Diagnostics.HasError() {
 		operation.Breaks() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
-	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) // by now, the store may have taken it
+	// This comes last, because the journal may have recorded the outcome meanwhile.
+	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics)
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -203,9 +205,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
 
-	// A CLI refuses an apply that replaces what its plan did not. So to a closed job, only a
-	// message counts that an earlier run has sent.
-	change := decide(&job, &before, &out.marks.message, options, false, false, journal.AlreadySent)
+	// A CLI refuses an apply that replaces what its plan did not. So nothing that replaces is asked
+	// again, and a new prompt for a closed job is a message that an earlier run may have sent.
+	change := existing{plan: &job, state: &before, marks: &out.marks.message, options: options, verdict: journal.AlreadySent}.decide()
 	isMessage := change.effect == sendMessage
 	out.planned = &before.shownJob
 	job.shownJob = before.shownJob
@@ -255,7 +257,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		}
 		r.provider.await(ctx, &job, after, options, out)
 	}
-	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) // by now, the store may have taken it
+	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics)
 }
 
 // Delete removes the job from the state, and decides what becomes of its name. It releases it, so
@@ -280,15 +282,16 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		return
 	}
 
-	isLeaving, isKept := next == nil || next.Name != name, false
+	isNameGone, isKept := next == nil || next.Name != name, false
 	if next != nil && marks.plan.Job == "" { // it is tainted, so these are the marks of the successor alone (T1)
 		adoption, prompt = journal.AnyAdoption, next.Prompt
-		isKept = next.MayBeSame && !isLeaving
+		isKept = next.MayBeSame && !isNameGone
 	}
 	if text := job.comparedPrompt(); !text.IsNull() {
 		prompt = promptHash(id, text)
 	}
-	if isKept || isLeaving && r.provider.Command != "test" { // in whose process a run must not adopt what an earlier one has destroyed
+	// The runs of "terraform test" share a process, and none must adopt what an earlier one destroyed.
+	if isKept || isNameGone && r.provider.Command != "test" {
 		j.Leave(project, name, journal.Left{Job: id, Arguments: job.request(ctx, "").Arguments, Prompt: prompt})
 	}
 	if isKept {

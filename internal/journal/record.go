@@ -28,7 +28,7 @@ type Record struct {
 	Released bool      `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
 	Refuses  bool      `json:"refuses,omitempty"`  // the job refuses messages, so another prompt starts another job
 	Broken   bool      `json:"broken,omitempty"`   // the create failed although it had the job: its resource is tainted
-	Adoption string    `json:"adoption,omitempty"` // random: of two objects that have the job, the last one that adopted it knows this
+	Adoption string    `json:"adoption,omitempty"` // random, and also in the state of the object that adopted the job last: only its Delete frees the name
 	Last     *Request  `json:"last,omitempty"`     // that the service accepted, or may have accepted
 	Claim    *Request  `json:"claim,omitempty"`    // the request that a run sends
 	Write    string    `json:"write"`              // random: who has lost the response to a write recognizes it
@@ -133,8 +133,7 @@ func (r *Record) withUnknown() *Record {
 	return &s
 }
 
-// accept makes a request the last one, of a job that is not known after a create without a
-// response.
+// accept makes a request the last one. The job is empty after a create without a response.
 func (r *Record) accept(request *Request, job string) {
 	last := *request
 	last.Deadline, last.Unsent = time.Time{}, false
