@@ -14,7 +14,7 @@ import (
 )
 
 // What an apply will do is decided here, from values to values: existing.decide for a job in the
-// state, and the methods of create for one that is not there. What the record of a name says, the
+// state, and the methods of plannedCreate for one that is not there. What the record of a name says, the
 // journal's table has decided before.
 
 // existing is a job in the state, with all that decides what an apply does to it.
@@ -68,9 +68,9 @@ func (e existing) decide() change {
 	isNewPrompt := !isImported && !isIgnored && !last.is(plan)
 	isSent := e.verdict == journal.AlreadySent || e.verdict == journal.UnknownMessage
 	c := change{
-		isClosed:  hasFailed || state.is(agentapi.StatusArchived) || e.marks.RefusesMessages,
+		isClosed:  hasFailed || state.is(agentapi.StatusArchived) || e.marks.IsClosed,
 		isMissing: e.marks.IsMissing,
-		isWaited:  options.enabled && !state.ended(),
+		isWaited:  options.enabled && !state.hasFinished(),
 	}
 	if !isImported || !state.Name.IsNull() { // else these are the first arguments of an imported job
 		for _, name := range plan.differingArguments(&state.arguments) {
@@ -125,8 +125,8 @@ func (c change) setValues(plan, state *jobModel) {
 	}
 }
 
-// create is what an apply does with a create, as far as a plan knows.
-type create struct {
+// plannedCreate is what an apply does with a create, as far as a plan knows.
+type plannedCreate struct {
 	request  send.Request
 	replaced string // the job in the state that it replaces; empty without one, or if that is tainted
 	verdict  journal.Verdict
@@ -135,23 +135,23 @@ type create struct {
 
 // hasReplaced reports whether the name has the job that the apply replaces, so that its Delete
 // releases the name first.
-func (c *create) hasReplaced() bool {
+func (c *plannedCreate) hasReplaced() bool {
 	return c.record != nil && c.record.Job != "" && c.record.Job == c.replaced
 }
 
 // sends reports whether the apply sends something.
-func (c *create) sends() bool {
+func (c *plannedCreate) sends() bool {
 	return c.verdict == journal.Send || c.verdict == journal.Continue || c.hasReplaced()
 }
 
 // mayKeepJob reports whether the apply may adopt the job that the name has, or send it the prompt,
 // as far as the plan knows.
-func (c *create) mayKeepJob() bool {
+func (c *plannedCreate) mayKeepJob() bool {
 	return c.record == nil || c.record.Last == nil || c.verdict == journal.Adopt || c.verdict == journal.Continue
 }
 
 // adopted is the job that the apply adopts for sure; empty without one.
-func (c *create) adopted() string {
+func (c *plannedCreate) adopted() string {
 	if c.verdict != journal.Adopt || c.replaced != "" || c.request.IsPromptUnknown || c.request.RetryFailed {
 		return ""
 	}
@@ -160,7 +160,7 @@ func (c *create) adopted() string {
 
 // warning says what a plan's symbols do not show: why the apply will fail, or that it starts a job
 // beside another one. With neither, isNeeded is false.
-func (c *create) warning() (text wording.Diagnostic, isNeeded bool) {
+func (c *plannedCreate) warning() (text wording.Diagnostic, isNeeded bool) {
 	switch r := c.record; {
 	case r == nil, c.hasReplaced(), c.verdict == journal.Adopt, c.verdict == journal.Continue:
 		return text, false

@@ -28,7 +28,7 @@ func TestDecide(t *testing.T) {
 	verdict := func(v journal.Verdict) edit { return func(e *existing) { e.verdict = v } }
 	failed, archived, active := is(agentapi.StatusFailed), is(agentapi.StatusArchived), is(agentapi.StatusActive)
 	unwaited := func(e *existing) { e.options = waitOptions{} }
-	refuses := func(e *existing) { e.marks.RefusesMessages = true }
+	refuses := func(e *existing) { e.marks.IsClosed = true }
 	imported := func(e *existing) { e.state.Prompt = types.StringNull() }
 	unnamed := func(e *existing) { e.state.Name = types.StringNull() }
 	renamed := func(e *existing) { e.plan.Name = types.StringValue("other") }

@@ -26,12 +26,12 @@ type marks struct {
 
 // messageMarks are about the prompts that were sent to the job.
 type messageMarks struct {
-	SentAt          time.Time `json:"sent,omitzero"`         // of an accepted message whose run of the job was not seen to start or end
-	Unconfirmed     bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
-	IsMissing       bool      `json:"missing,omitempty"`     // the last refresh did not find the job
-	RefusesMessages bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
-	RefusedPrompt   string    `json:"refused,omitempty"`     // hash of the one that it refused when it had finished: a second one closes it
-	Prompt          string    `json:"prompt,omitempty"`      // the hash of the last write-only prompt sent to the job
+	SentAt        time.Time `json:"sent,omitzero"`         // of an accepted message whose run of the job was not seen to start or end
+	Unconfirmed   bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
+	IsMissing     bool      `json:"missing,omitempty"`     // the last refresh did not find the job
+	IsClosed      bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
+	RefusedPrompt string    `json:"refused,omitempty"`     // hash of the one that it refused when it had finished: a second one closes it
+	Prompt        string    `json:"prompt,omitempty"`      // the hash of the last write-only prompt sent to the job
 }
 
 // recordMarks are about the record of the job's name.
@@ -104,7 +104,7 @@ func (m *messageMarks) lastPrompt(state *jobModel) lastPrompt {
 // messaged follows a message: one that was accepted at that time, or, without a time, one that may
 // have arrived.
 func (m *messageMarks) messaged(at time.Time) {
-	m.RefusesMessages, m.RefusedPrompt = false, ""
+	m.IsClosed, m.RefusedPrompt = false, ""
 	m.Unconfirmed = at.IsZero()
 	if !at.IsZero() {
 		m.SentAt = at
@@ -113,7 +113,7 @@ func (m *messageMarks) messaged(at time.Time) {
 
 // refuses follows the refusal of a prompt by a job that has finished.
 func (m *messageMarks) refuses(hash string, reason agentapi.Reason) {
-	m.RefusesMessages = m.RefusesMessages || reason == agentapi.ReasonJob || m.RefusedPrompt != "" && m.RefusedPrompt != hash
+	m.IsClosed = m.IsClosed || reason == agentapi.ReasonJob || m.RefusedPrompt != "" && m.RefusedPrompt != hash
 	m.RefusedPrompt = hash
 }
 
@@ -124,8 +124,8 @@ func (m *messageMarks) observed(before *jobModel, status agentapi.Status) agenta
 		return status
 	}
 	if status.Unfinished() {
-		m.RefusesMessages, m.RefusedPrompt = false, ""
-		m.Unconfirmed = m.Unconfirmed && !before.ended() // else the message has arrived after all
+		m.IsClosed, m.RefusedPrompt = false, ""
+		m.Unconfirmed = m.Unconfirmed && !before.hasFinished() // else the message has arrived after all
 	}
 	if now := time.Now(); m.SentAt.After(now) {
 		m.SentAt = now // another machine's clock was ahead

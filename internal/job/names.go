@@ -39,9 +39,9 @@ type names struct {
 // owner is the resource that has a name or a job, as a plan shows it. A host may plan one resource
 // more than once.
 type owner struct {
-	job     string // of the resource, or the one that it replaces; empty if the plan sees a new one
-	request string // tells two owners apart: of a new resource, what it sends; of a job's, its name; empty if the plan does not know it
-	stays   bool   // it keeps the job
+	job      string // of the resource, or the one that it replaces; empty if the plan sees a new one
+	request  string // tells two owners apart: of a new resource, what it sends; of a job's, its name; empty if the plan does not know it
+	keepsJob bool   // it keeps the job
 }
 
 // mayBe reports whether two owners may be one resource. The prompt of a new one may become known.
@@ -57,7 +57,7 @@ func (d *ProviderData) own(plan *jobModel, o owner, jobID string, diags *diag.Di
 		isOnly = d.names.own(plan.projectAndName(), o)
 	}
 	if jobID != "" {
-		if o.stays {
+		if o.keepsJob {
 			o.request = name
 		}
 		isOnly = d.names.own(ofJob(jobID), o) && isOnly
@@ -83,7 +83,7 @@ func (n *names) own(name projectAndName, o owner) (isOnly bool) {
 func (n *names) beginCreate(name projectAndName) (isOnly bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, isCreated := n.creates[name]; isCreated || n.owners[name].stays {
+	if _, isCreated := n.creates[name]; isCreated || n.owners[name].keepsJob {
 		return false
 	}
 	set(&n.creates, name, "")

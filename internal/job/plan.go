@@ -22,7 +22,7 @@ import (
 // sends and writes nothing.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
-	r.provider.lacks(&resp.Diagnostics) // it plans all the same: an apply must not plan other values than the plan before it
+	r.provider.reportMissing(&resp.Diagnostics) // it plans all the same: an apply must not plan other values than the plan before it
 	switch {
 	case req.State.Raw.IsNull():
 		r.provider.planNew(ctx, req, resp)
@@ -70,9 +70,9 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 }
 
 // planCreate finds out what a create would meet, says what follows, and counts it.
-func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced string, diags *diag.Diagnostics) create {
+func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced string, diags *diag.Diagnostics) plannedCreate {
 	j, isApplying := d.Sender.Journal, d.names.isApplying.Load()
-	c := create{request: plan.request(ctx, ""), replaced: replaced}
+	c := plannedCreate{request: plan.request(ctx, ""), replaced: replaced}
 	if why := j.Unusable(); replaced != "" && why != nil && !isApplying {
 		addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaced, Project: plan.ProjectID.ValueString()}, why))
 		return c
@@ -141,7 +141,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	if c.replaces() {
 		kept = ""
 	}
-	d.own(&plan, owner{job: id, stays: kept != ""}, kept, diags)
+	d.own(&plan, owner{job: id, keepsJob: kept != ""}, kept, diags)
 	request := plan.request(ctx, id)
 	isStopped := verdict == journal.OtherJob || verdict == journal.Wait
 	switch {
@@ -176,13 +176,13 @@ func (d *ProviderData) peekMessage(
 // warn says what the plan's symbols do not show of a job in the state.
 func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics) {
 	job := state.facts()
-	job.RefusedMessage = m.RefusesMessages
+	job.RefusedMessage = m.IsClosed
 	warn := func(at path.Path, text wording.Text) { validate.WarnAt(diags, at, text.Of(job, nil)) }
 	prompt, status := plan.promptPath(), path.Root("status")
 	switch {
 	case c.effect == replaceClosed:
 		warn(prompt, wording.NewJob)
-	case c.effect == replace && !state.ended():
+	case c.effect == replace && !state.hasFinished():
 		warn(status, wording.ActiveReplaced)
 	case c.effect == sendMessage && c.isClosed && plan.promptText().IsUnknown():
 		warn(prompt, wording.PromptNotKnownClosed)

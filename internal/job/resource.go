@@ -112,11 +112,11 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	default:
 		resp.Diagnostics.Append(warnings...) // with a wait, its last read says them
 		if outcome.Result == send.Adopted && job.is(agentapi.StatusFailed) {
-			options.addFailure(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.next(ctx, &job, true, options).AfterFailure()))
+			options.addFailure(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.whatFollows(ctx, &job, true, options).AfterFailure()))
 		}
 	}
 	if outcome.JobID != "" && resp.Diagnostics.HasError() {
-		operation.Breaks() //nolint:contextcheck // it has the context of Begin, without our deadline
+		operation.NoteBroken() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
 	// This comes last, because the journal may have recorded the outcome meanwhile.
 	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics)
@@ -168,7 +168,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 // missing in it.
 func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, isImported bool, out stateWriter) {
 	switch {
-	case r.provider.lacks(out.diags):
+	case r.provider.reportMissing(out.diags):
 	case isImported:
 		addError(out.diags, wording.ImportUnconfigured.Of(job.facts(), nil))
 		return
@@ -225,7 +225,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		}
 		out.save(ctx, &job)
 		if change.fails || change.replaces() { // the plan did not know that on_failure is "retry"
-			addError(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.next(ctx, &job, false, options).AfterFailure()))
+			addError(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.whatFollows(ctx, &job, false, options).AfterFailure()))
 		}
 		if change.isWaited {
 			ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
@@ -273,8 +273,8 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 	id, project, name := job.ID.ValueString(), job.ProjectID.ValueString(), job.Name.ValueString()
 	marks, j := readMarks(ctx, req.Private), r.provider.Sender.Journal // as planned (T6)
-	next, adoption, prompt := marks.plan.Successor, marks.record.Adoption, marks.message.Prompt
-	if why := j.Unusable(); next != nil && why != nil { // else the job would leave the state, and nothing would follow
+	successor, adoption, prompt := marks.plan.Successor, marks.record.Adoption, marks.message.Prompt
+	if why := j.Unusable(); successor != nil && why != nil { // else the job would leave the state, and nothing would follow
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), why))
 		return
 	}
@@ -282,10 +282,10 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		return
 	}
 
-	isNameGone, isKept := next == nil || next.Name != name, false
-	if next != nil && marks.plan.Job == "" { // it is tainted, so these are the marks of the successor alone (T1)
-		adoption, prompt = journal.AnyAdoption, next.Prompt
-		isKept = next.MayBeSame && !isNameGone
+	isNameGone, isKept := successor == nil || successor.Name != name, false
+	if successor != nil && marks.plan.Job == "" { // it is tainted, so these are the marks of the successor alone (T1)
+		adoption, prompt = journal.AnyAdoption, successor.Prompt
+		isKept = successor.MayBeSame && !isNameGone
 	}
 	if text := job.comparedPrompt(); !text.IsNull() {
 		prompt = promptHash(id, text)
@@ -298,12 +298,12 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		return
 	}
 	err := j.Release(ctx, project, name, id, adoption)
-	if err != nil && next != nil {
+	if err != nil && successor != nil {
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), err))
 		return
 	}
 	r.provider.reportJournalError(err, &resp.Diagnostics)
-	if !resp.Diagnostics.HasError() && !job.ended() {
+	if !resp.Diagnostics.HasError() && !job.hasFinished() {
 		addWarning(&resp.Diagnostics, wording.ActiveRemoved.Of(job.facts(), nil))
 	}
 }
@@ -407,7 +407,7 @@ func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, out s
 		addWarning(out.diags, wording.AlreadySent(outcome, request))
 	case send.Closed:
 		facts := job.facts()
-		facts.RefusedMessage = out.marks.message.RefusesMessages
+		facts.RefusedMessage = out.marks.message.IsClosed
 		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	default:
 		addError(out.diags, wording.NotAccepted(outcome, request))
@@ -433,7 +433,7 @@ func (r *jobResource) noteRefusal(
 		marks.refuses(promptHash(request.Job, job.comparedPrompt()), reason)
 		out.marks.write(ctx, out.private)
 	}
-	if outcome.BecameClosed = isCreate || marks.RefusesMessages; outcome.BecameClosed {
-		operation.Closes() //nolint:contextcheck // it has the context of Begin, without our deadline
+	if outcome.BecameClosed = isCreate || marks.IsClosed; outcome.BecameClosed {
+		operation.NoteClosed() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
 }

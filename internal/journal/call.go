@@ -299,16 +299,16 @@ func (c *Call) Adoption() string {
 	return c.written.Adoption
 }
 
-// Closes records, after a refused message, that the job accepts none any more.
-func (c *Call) Closes() {
+// NoteClosed records, after a refused message, that the job accepts none any more.
+func (c *Call) NoteClosed() {
 	if r := *c.looked; r.Job == c.wanted.Job && r.Claim == nil {
-		r.Refuses = true
+		r.Closed = true
 		c.keep(&r)
 	}
 }
 
-// Breaks records that the create fails although it has the job.
-func (c *Call) Breaks() {
+// NoteBroken records that the create fails although it has the job.
+func (c *Call) NoteBroken() {
 	if r := c.written; r != nil && r.Claim == nil && c.journal.Keeps() {
 		broken := *r
 		broken.Broken = true

@@ -74,7 +74,7 @@ func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 		return Send
 	case w.IsPromptUnknown, r.Last.has(w.Prompt):
 		return Adopt
-	case r.Refuses:
+	case r.Closed:
 		return Send
 	case r.Broken:
 		return Continue

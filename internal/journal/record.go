@@ -26,7 +26,7 @@ type Record struct {
 	Job      string    `json:"job,omitempty"`      // that the name has, or had before it was released
 	Started  time.Time `json:"started,omitzero"`   // when its create was sent
 	Released bool      `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
-	Refuses  bool      `json:"refuses,omitempty"`  // the job refuses messages, so another prompt starts another job
+	Closed   bool      `json:"refuses,omitempty"`  // the job refuses messages, so another prompt starts another one
 	Broken   bool      `json:"broken,omitempty"`   // the create failed although it had the job: its resource is tainted
 	Adoption string    `json:"adoption,omitempty"` // random, and also in the state of the object that adopted the job last: only its Delete frees the name
 	Last     *Request  `json:"last,omitempty"`     // that the service accepted, or may have accepted
@@ -143,5 +143,5 @@ func (r *Record) accept(request *Request, job string) {
 	if !request.IsMessage {
 		r.Started = request.SentAt
 	}
-	r.Last, r.Job, r.Claim, r.Released, r.Refuses, r.Broken = &last, job, nil, false, false, false
+	r.Last, r.Job, r.Claim, r.Released, r.Closed, r.Broken = &last, job, nil, false, false, false
 }

@@ -235,11 +235,11 @@ func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record 
 		}
 		return o.adopt(ctx, record)
 	case journal.AlreadySent:
-		return o.find(ctx, AlreadySent, record), stop
+		return o.readJob(ctx, AlreadySent, record), stop
 	case journal.UnknownCreate, journal.UnknownMessage:
 		return Outcome{Result: EarlierUnknown, Record: record}, stop
 	case journal.OtherPrompt, journal.Continue:
-		out := o.find(ctx, OtherPrompt, record)
+		out := o.readJob(ctx, OtherPrompt, record)
 		if out.Err != nil {
 			return out, stop
 		}
@@ -270,7 +270,7 @@ func otherPrompt(verdict journal.Verdict, status agentapi.Status) step {
 
 // adopt adopts the job of a create.
 func (o *Operation) adopt(ctx context.Context, record *journal.Record) (Outcome, step) {
-	out := o.find(ctx, Adopted, record)
+	out := o.readJob(ctx, Adopted, record)
 	switch {
 	case out.Err != nil:
 		return out, stop
@@ -287,8 +287,8 @@ func (o *Operation) adopt(ctx context.Context, record *journal.Record) (Outcome,
 	return out, stop
 }
 
-// find reads the job of a record, which may be new, and not be found yet.
-func (o *Operation) find(ctx context.Context, result Result, record *journal.Record) Outcome {
+// readJob reads the job of a record, which may be new, and not be found yet.
+func (o *Operation) readJob(ctx context.Context, result Result, record *journal.Record) Outcome {
 	job, err := o.sender.Client.FindJob(ctx, o.Request.Project, record.Job)
 	if err != nil {
 		return Outcome{Result: Unreadable, Record: record, Err: err}

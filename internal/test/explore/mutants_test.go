@@ -54,7 +54,7 @@ func mutants() map[string]mutant {
 		"another prompt stops":          {"journal/judge.go", "	return OtherPrompt\n", "	return Send\n", "state lost, edited in bucket"},
 		"a request given up sends":      {"journal/judge.go", "	case j.isGivenUp(r):\n		return Send\n", "", "create, and a decision in bucket"},
 		"a job given up is replaced":    {"job/decide.go", "	case e.isGivenUp, options", "	case options", "forget in bucket"},
-		"a closed job has a successor":  {"journal/call.go", "		r.Refuses = true\n", "", "closed job, create first in bucket"},
+		"a closed job has a successor":  {"journal/call.go", "		r.Closed = true\n", "", "closed job, create first in bucket"},
 		"a create that failed is noted": {"journal/call.go", "		broken.Broken = true\n", "", "create times out, edited in bucket"},
 		"a message goes to the job that the name has": {
 			"journal/judge.go", "	case r.Job != w.Job && !j.isGivenUp(r):\n		return OtherJob\n", "", "older state, after -replace, edited in bucket",
@@ -85,14 +85,14 @@ func mutants() map[string]mutant {
 		"what could not be adopted is not released": {
 			"job/resource.go", "endCreate(name, cmp.Or(outcome.JobID, request.Adopts))", "endCreate(name, cmp.Or(outcome.JobID))", "other address, no moved block in bucket",
 		},
-		"a taint keeps the job":                       {"job/resource.go", "isKept = next.MayBeSame && !isNameGone", "isKept = false", "taint in bucket"},
+		"a taint keeps the job":                       {"job/resource.go", "isKept = successor.MayBeSame && !isNameGone", "isKept = false", "taint in bucket"},
 		"a job is left to a create of the same apply": {"job/resource.go", "	if isKept || isNameGone && r.provider.Command != \"test\" {", "	if isKept {", "other address, destroyed first in bucket"},
 		"a destroy keeps what another object has adopted": {
 			"journal/journal.go", " || adoption != AnyAdoption && r.Adoption != adoption {", " {", "two aliases, one name, one destroyed in bucket",
 		},
 		"a destroy releases": {"job/resource.go", "	err := j.Release(ctx, project, name, id, adoption)\n", "	_ = adoption\n	var err error\n", "terraform destroy in bucket"},
 		"a replacement without its journal fails": {
-			"job/resource.go", "	if err != nil && next != nil {\n", "	if false {\n", "-replace in bucket",
+			"job/resource.go", "	if err != nil && successor != nil {\n", "	if false {\n", "-replace in bucket",
 		},
 	}
 }
