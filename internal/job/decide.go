@@ -63,9 +63,9 @@ func (c change) replaces() bool { return c.effect == replace || c.effect == repl
 // decide compares the plan with the state.
 func (e existing) decide() change {
 	plan, state, options := e.plan, e.state, e.options
-	last, hasFailed := e.marks.lastPrompt(state), state.is(agentapi.StatusFailed)
-	isImported, isIgnored := last.isMissing(), plan.promptText().IsNull()
-	isNewPrompt := !isImported && !isIgnored && !last.is(plan)
+	hasFailed, isIgnored := state.is(agentapi.StatusFailed), plan.promptText().IsNull()
+	isImported := e.marks.isImported(state)
+	isNewPrompt := !isImported && !isIgnored && !e.marks.isLastPrompt(plan, state)
 	isSent := e.verdict == journal.AlreadySent || e.verdict == journal.UnknownMessage
 	c := change{
 		isClosed:  hasFailed || state.is(agentapi.StatusArchived) || e.marks.IsClosed,

@@ -96,11 +96,6 @@ func (m *messageMarks) promptSaved(job *jobModel) {
 	}
 }
 
-// lastPrompt is what a state with these marks says of the job's last prompt.
-func (m *messageMarks) lastPrompt(state *jobModel) lastPrompt {
-	return lastPrompt{text: state.comparedPrompt(), jobID: state.ID.ValueString(), hash: m.Prompt}
-}
-
 // messaged follows a message: one that was accepted at that time, or, without a time, one that may
 // have arrived.
 func (m *messageMarks) messaged(at time.Time) {
@@ -147,23 +142,18 @@ func (m *messageMarks) interrupted(after wait.Event, status agentapi.Status) {
 	}
 }
 
-// lastPrompt is what the state contains about the last prompt sent to a job: its
-// text, or the hash of a write-only one. An imported job has neither.
-type lastPrompt struct {
-	text        types.String
-	jobID, hash string
+// isImported reports whether neither a state nor its marks have a prompt of the job.
+func (m *messageMarks) isImported(state *jobModel) bool {
+	return state.comparedPrompt().IsNull() && m.Prompt == ""
 }
 
-// isMissing reports that the job was imported.
-func (r lastPrompt) isMissing() bool { return r.text.IsNull() && r.hash == "" }
-
-// is reports whether the job was last sent this prompt.
-func (r lastPrompt) is(plan *jobModel) bool {
-	prompt := plan.comparedPrompt()
-	if r.text.IsNull() && !prompt.IsUnknown() {
-		return r.hash == promptHash(r.jobID, prompt)
+// isLastPrompt reports whether a plan has the prompt that the job of a state was last sent.
+func (m *messageMarks) isLastPrompt(plan, state *jobModel) bool {
+	had, prompt := state.comparedPrompt(), plan.comparedPrompt()
+	if had.IsNull() && !prompt.IsUnknown() {
+		return m.Prompt == promptHash(state.ID.ValueString(), prompt)
 	}
-	return r.text.Equal(prompt)
+	return had.Equal(prompt)
 }
 
 // promptHash is salted with the job's id: equal prompts have different hashes.

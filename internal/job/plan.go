@@ -120,7 +120,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	d.names.forgetCreate(state.projectAndName(), state.ID.ValueString())
 
 	isNewProject := !project.IsNull() && !project.Equal(state.ProjectID)
-	verdict, record := d.peekMessage(ctx, &plan, marks.message.lastPrompt(&state), diags)
+	verdict, record := d.peekMessage(ctx, &plan, &state, &marks.message, diags)
 	c := existing{
 		plan: &plan, state: &state, marks: &marks.message, options: options,
 		isNewProject: isNewProject, isGivenUp: d.isGivenUp(ctx, &state), verdict: verdict,
@@ -163,9 +163,9 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 // the record of the name. While that is not known, it is nothing. A plan without changes asks the
 // journal nothing.
 func (d *ProviderData) peekMessage(
-	ctx context.Context, plan *jobModel, last lastPrompt, diags *diag.Diagnostics,
+	ctx context.Context, plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics,
 ) (journal.Verdict, *journal.Record) {
-	if plan.promptText().IsNull() || last.is(plan) || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
+	if plan.promptText().IsNull() || m.isLastPrompt(plan, state) || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
 		return journal.Send, nil
 	}
 	verdict, record, err := d.Sender.Journal.Peek(ctx, plan.request(ctx, plan.ID.ValueString()).Wanted)
