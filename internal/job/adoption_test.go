@@ -158,7 +158,6 @@ func TestAdoption(t *testing.T) {
 		},
 		"N02 derived, and the same": {first, {before: lost, objects: derived(named("docs", "A")), says: []string{adopted}, creates: 1}},
 		"N03 derived, and another":  {first, {before: lost, objects: derived(named("docs", "B")), says: []string{mayStop, stops}, creates: 1}},
-		"another name":              {first, {before: lost, objects: []object{named("other", "B")}, creates: 2, after: has("docs 1", "other 2")}},
 		"N04 other triggers": {
 			first, {before: lost, objects: triggered, says: []string{besideAnother}, creates: 2},
 			{objects: triggered, creates: 2}, {before: lost, objects: a, says: []string{besideAnother}, creates: 3},
