@@ -49,18 +49,18 @@ func (o owner) mayBe(other owner) bool {
 	return o.job == other.job && (o.request == other.request || o.request == "" || other.request == "")
 }
 
-// own makes sure that no other resource has the name, nor the job that is kept or adopted, if there
-// is one. Once an apply has begun, its creates stop instead.
-func (d *ProviderData) own(plan *jobModel, o owner, jobID string, diags *diag.Diagnostics) {
+// own makes sure that no other resource has the name, nor the job that the owner keeps or that a
+// create has found. Once an apply has begun, its creates stop instead.
+func (d *ProviderData) own(plan *jobModel, o owner, found string, diags *diag.Diagnostics) {
 	isOnly, name := true, plan.Name.ValueString()
 	if name != "" && !plan.ProjectID.IsUnknown() { // else it is unknown, or ignore_changes hides that of an imported job
 		isOnly = d.names.own(plan.projectAndName(), o)
 	}
-	if jobID != "" {
-		if o.keepsJob {
-			o.request = name
-		}
-		isOnly = d.names.own(ofJob(jobID), o) && isOnly
+	if o.keepsJob {
+		found, o.request = o.job, name
+	}
+	if found != "" {
+		isOnly = d.names.own(ofJob(found), o) && isOnly
 	}
 	if !isOnly && !d.names.isApplying.Load() {
 		validate.ErrorAt(diags, path.Root("name"), wording.DuplicateName(name, plan.ProjectID.ValueString()))

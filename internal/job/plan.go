@@ -55,14 +55,14 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), types.StringValue(adopted))...)
 	}
 
-	o, jobID := owner{job: c.replaced}, ""
+	o, found := owner{job: c.replaced}, ""
 	if o.job == "" {
 		o.request = plan.fingerprint(ctx)
 	}
 	if c.verdict == journal.Adopt || c.verdict == journal.OtherPrompt || c.verdict == journal.Continue {
-		jobID = c.record.Job
+		found = c.record.Job
 	}
-	d.own(&plan, o, jobID, diags)
+	d.own(&plan, o, found, diags)
 	marks.plan.Successor = &successor{
 		Name: plan.Name.ValueString(), MayBeSame: c.mayKeepJob(), Prompt: d.names.promptOf(plan.projectAndName()),
 	}
@@ -137,19 +137,15 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 		}
 	}
 
-	id, kept := state.ID.ValueString(), state.ID.ValueString()
-	if c.replaces() {
-		kept = ""
-	}
-	d.own(&plan, owner{job: id, keepsJob: kept != ""}, kept, diags)
+	id := state.ID.ValueString()
+	d.own(&plan, owner{job: id, keepsJob: !c.replaces()}, "", diags)
 	request := plan.request(ctx, id)
-	isStopped := verdict == journal.OtherJob || verdict == journal.Wait
 	switch {
 	case c.replaces(): // Terraform plans it again, as a create, whose warnings it drops (T2)
 		d.planCreate(ctx, &plan, id, diags)
 	case c.effect == sendMessage && plan.Name.IsNull():
 		checkName(request, diags)
-	case c.effect == sendMessage && isStopped:
+	case c.effect == sendMessage && (verdict == journal.OtherJob || verdict == journal.Wait):
 		validate.WarnAt(diags, path.Root("name"), wording.WillStop(verdict, request, record))
 	case c.effect == sendMessage && verdict == journal.Send && !c.isMissing && !c.isClosed:
 		d.planRequest(request, diags)
