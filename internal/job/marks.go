@@ -43,7 +43,7 @@ type recordMarks struct {
 // replacement (T2), and the Update or Delete that applies the plan (T6).
 type planMarks struct {
 	IsPromptIgnored bool       `json:"ignored,omitempty"`   // there is no prompt to compare, because of ignore_changes
-	Job             string     `json:"job,omitempty"`       // that the first planning call has found in the state; empty if the object is tainted (T1, T2)
+	Job             string     `json:"job,omitempty"`       // in the state, as the first call sees it; empty if the object is tainted (T1, T2)
 	Successor       *successor `json:"successor,omitempty"` // the object is a new one
 }
 

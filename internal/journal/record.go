@@ -28,7 +28,7 @@ type Record struct {
 	Released bool      `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
 	Closed   bool      `json:"refuses,omitempty"`  // the job refuses messages, so another prompt starts another one
 	Broken   bool      `json:"broken,omitempty"`   // the create failed although it had the job: its resource is tainted
-	Adoption string    `json:"adoption,omitempty"` // random, and also in the state of the object that adopted the job last: only its Delete frees the name
+	Adoption string    `json:"adoption,omitempty"` // random: only the object whose state also has it can free the name
 	Last     *Request  `json:"last,omitempty"`     // that the service accepted, or may have accepted
 	Claim    *Request  `json:"claim,omitempty"`    // the request that a run sends
 	Write    string    `json:"write"`              // random: who has lost the response to a write recognizes it
