@@ -99,7 +99,7 @@ func (c *Client) read(ctx context.Context, projectID, jobID string, how reader) 
 		pause := t.pause(failed, failure)
 		failed++
 		if sleep.For(ctx, pause) != nil || t.ends() {
-			if !errors.Is(last, t.cause) { // which says it
+			if !errors.Is(last, t.cause) { // the text of t.cause says how long it lasted
 				last.Lasted = time.Since(t.began)
 			}
 			return nil, last

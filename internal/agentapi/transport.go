@@ -133,7 +133,7 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	timeout := time.AfterFunc(c.config.RequestTimeout, func() { cancel(errTimeout) })
 	defer timeout.Stop()
 	connected := false
-	var handshake atomic.Pointer[error] // that of a connection may end after another one was used
+	var handshake atomic.Pointer[error] // one may end after the request went over another connection
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		TLSHandshakeDone: func(_ tls.ConnectionState, err error) { handshake.Store(&err) },
 		GotConn: func(got httptrace.GotConnInfo) {

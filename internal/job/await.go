@@ -34,7 +34,7 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	}
 	switch shown.Status {
 	case agentapi.StatusFailed:
-		next := d.next(ctx, job, after == wait.Created, options)
+		next := d.whatFollows(ctx, job, after == wait.Created, options)
 		options.addFailure(out.diags, wording.Failed(job.facts(), next.AfterFailure()))
 	case agentapi.StatusArchived:
 		addWarning(out.diags, wording.Archived.Of(job.facts(), nil))
@@ -42,7 +42,7 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 }
 
 // next is what follows a job that failed or has not finished.
-func (d *ProviderData) next(ctx context.Context, job *jobModel, isTainted bool, options waitOptions) wording.Next {
+func (d *ProviderData) whatFollows(ctx context.Context, job *jobModel, isTainted bool, options waitOptions) wording.Next {
 	return wording.Next{
 		Request: d.lastRequest(ctx, job), IsTainted: isTainted,
 		IsKept: options.onFailure == onWarn || options.onFailure == "", IsRetried: options.onFailure == onRetry,
@@ -63,7 +63,7 @@ func (d *ProviderData) cutShort(
 		addWarning(out.diags, wording.StillRunning(err, job.facts(), wording.Resumes))
 		return
 	}
-	next := d.next(ctx, job, isCreate, options)
+	next := d.whatFollows(ctx, job, isCreate, options)
 	text := wording.StillRunning(err, job.facts(), next.AfterTimeout())
 	if errors.Is(err, agentapi.ErrNotFound) {
 		text = wording.LostInWait(job.facts(), err, after, next)

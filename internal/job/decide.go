@@ -13,9 +13,19 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// What an apply will do is decided here, from values to values: decide for a job in the state, and
-// the methods of create for one that is not there. What the record of a name says, the journal's
-// table has decided before.
+// What an apply will do is decided here, from values to values: existing.decide for a job in the
+// state, and the methods of plannedCreate for one that is not there. What the record of a name says, the
+// journal's table has decided before.
+
+// existing is a job in the state, with all that decides what an apply does to it.
+type existing struct {
+	plan, state  *jobModel
+	marks        *messageMarks
+	options      waitOptions
+	isNewProject bool            // the configuration has another project than the state
+	isGivenUp    bool            // a person has given up the job's last request
+	verdict      journal.Verdict // of the record of the name, about a message with the planned prompt
+}
 
 // effect is what an apply does with the prompt of a job in the state.
 type effect int
@@ -50,19 +60,17 @@ type change struct {
 
 func (c change) replaces() bool { return c.effect == replace || c.effect == replaceClosed }
 
-// decide compares a plan with the state. What the state does not show comes in: a project that is
-// new, a request that is given up, and what the record of the name says of a new prompt.
-func decide(
-	plan, state *jobModel, m *messageMarks, options waitOptions, isNewProject, isGivenUp bool, verdict journal.Verdict,
-) change {
-	last, hasFailed := m.lastPrompt(state), state.is(agentapi.StatusFailed)
-	isImported, isIgnored := last.isMissing(), plan.promptText().IsNull()
-	isNewPrompt := !isImported && !isIgnored && !last.is(plan)
-	isSent := verdict == journal.AlreadySent || verdict == journal.UnknownMessage
+// decide compares the plan with the state.
+func (e existing) decide() change {
+	plan, state, options := e.plan, e.state, e.options
+	hasFailed, isIgnored := state.is(agentapi.StatusFailed), plan.promptText().IsNull()
+	isImported := e.marks.isImported(state)
+	isNewPrompt := !isImported && !isIgnored && !e.marks.isLastPrompt(plan, state)
+	isSent := e.verdict == journal.AlreadySent || e.verdict == journal.UnknownMessage
 	c := change{
-		isClosed:  hasFailed || state.is(agentapi.StatusArchived) || m.RefusesMessages,
-		isMissing: m.IsMissing,
-		isWaited:  options.enabled && !state.ended(),
+		isClosed:  hasFailed || state.is(agentapi.StatusArchived) || e.marks.IsClosed,
+		isMissing: e.marks.IsMissing,
+		isWaited:  options.enabled && !state.hasFinished(),
 	}
 	if !isImported || !state.Name.IsNull() { // else these are the first arguments of an imported job
 		for _, name := range plan.differingArguments(&state.arguments) {
@@ -73,7 +81,7 @@ func decide(
 		c.replacedAt = append(c.replacedAt, path.Root("name"))
 	}
 	switch {
-	case isGivenUp, options.onFailure == onRetry && hasFailed:
+	case e.isGivenUp, options.onFailure == onRetry && hasFailed:
 		c.effect, c.replacedAt = replace, append(c.replacedAt, path.Root("status"))
 	case isNewPrompt && c.isClosed && !isSent && !plan.PromptWO.IsUnknown():
 		at := path.Root("prompt")
@@ -81,7 +89,7 @@ func decide(
 			at = path.Root("status")
 		}
 		c.effect, c.replacedAt = replaceClosed, append(c.replacedAt, at)
-	case isNewProject, len(c.replacedAt) > 0:
+	case e.isNewProject, len(c.replacedAt) > 0:
 		c.effect = replace
 	case isNewPrompt:
 		c.effect = sendMessage
@@ -110,15 +118,15 @@ func (c change) setValues(plan, state *jobModel) {
 		plan.Messages = types.Int64Value(state.Messages.ValueInt64() + 1)
 	}
 	switch {
-	case c.replaces(), c.effect == sendMessage, c.isWaited: // of a replacement, the second call plans all the rest (T2)
+	case c.replaces(), c.effect == sendMessage, c.isWaited: // a replacement is planned once more, as a create (T2)
 		plan.markRunUnknown()
 	case c.effect == storePrompt && plan.Prompt.IsNull(), c.fails: // nothing else makes Terraform call Update (T9)
 		plan.Status = types.StringUnknown()
 	}
 }
 
-// create is what an apply does with a create, as far as a plan knows.
-type create struct {
+// plannedCreate is what an apply does with a create, as far as a plan knows.
+type plannedCreate struct {
 	request  send.Request
 	replaced string // the job in the state that it replaces; empty without one, or if that is tainted
 	verdict  journal.Verdict
@@ -127,23 +135,23 @@ type create struct {
 
 // hasReplaced reports whether the name has the job that the apply replaces, so that its Delete
 // releases the name first.
-func (c *create) hasReplaced() bool {
+func (c *plannedCreate) hasReplaced() bool {
 	return c.record != nil && c.record.Job != "" && c.record.Job == c.replaced
 }
 
 // sends reports whether the apply sends something.
-func (c *create) sends() bool {
+func (c *plannedCreate) sends() bool {
 	return c.verdict == journal.Send || c.verdict == journal.Continue || c.hasReplaced()
 }
 
 // mayKeepJob reports whether the apply may adopt the job that the name has, or send it the prompt,
 // as far as the plan knows.
-func (c *create) mayKeepJob() bool {
+func (c *plannedCreate) mayKeepJob() bool {
 	return c.record == nil || c.record.Last == nil || c.verdict == journal.Adopt || c.verdict == journal.Continue
 }
 
 // adopted is the job that the apply adopts for sure; empty without one.
-func (c *create) adopted() string {
+func (c *plannedCreate) adopted() string {
 	if c.verdict != journal.Adopt || c.replaced != "" || c.request.IsPromptUnknown || c.request.RetryFailed {
 		return ""
 	}
@@ -152,7 +160,7 @@ func (c *create) adopted() string {
 
 // warning says what a plan's symbols do not show: why the apply will fail, or that it starts a job
 // beside another one. With neither, isNeeded is false.
-func (c *create) warning() (text wording.Diagnostic, isNeeded bool) {
+func (c *plannedCreate) warning() (text wording.Diagnostic, isNeeded bool) {
 	switch r := c.record; {
 	case r == nil, c.hasReplaced(), c.verdict == journal.Adopt, c.verdict == journal.Continue:
 		return text, false

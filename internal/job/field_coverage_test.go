@@ -45,7 +45,7 @@ func record(value func(field string) any) map[string]any {
 }
 
 // Every field of the service's record is exposed, with its value, by the resource and the data source. Neither the key,
-// if the service echoes it, nor a control character comes into the state. Red without: printable in set, and maskBody.
+// if the service echoes it, nor a control character comes into the state. Red without: printable in set, and key.text in decodeJob.
 func TestFieldCoverage(t *testing.T) {
 	const link = "https://example.com/pull/77"
 	extra := record(func(field string) any { return "a\x1b[31m" + harness.CanaryKey + field })

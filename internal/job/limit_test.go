@@ -87,23 +87,6 @@ func TestPlanBeyondLimit_inApply(t *testing.T) {
 	s.Sent(t, 1, 0)
 }
 
-// A job that is adopted counts for no limit.
-func TestPlanBeyondLimit_adopted(t *testing.T) {
-	s := harness.NewService(t, nil)
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
-	c := fakecli.New(t, config)
-	apply(t, c, "lost", config, attrs{"prompt": "write"})
-	c.Forget()
-	startRun(c, "next", fakecli.With(config, attrs{"max_new_jobs": 1}))
-	for name, want := range [][]string{nil, nil, {tooManyJobs}} {
-		c.Forget()
-		if c.Name = fmt.Sprint(name); name == 0 {
-			c.Name = "" // that of the lost job
-		}
-		wantErrors(t, c.Plan(t.Context(), attrs{"prompt": "write"}), want...)
-	}
-}
-
 // A saved plan may have been made where no limit was set. Actions and resources share the count.
 func TestApplyBeyondLimit(t *testing.T) {
 	for summary, action := range map[string]string{tooManyJobs: "agent_start_job", tooManyMessages: "agent_send_message"} {

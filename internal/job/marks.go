@@ -26,12 +26,12 @@ type marks struct {
 
 // messageMarks are about the prompts that were sent to the job.
 type messageMarks struct {
-	SentAt          time.Time `json:"sent,omitzero"`         // of an accepted message whose run of the job was not seen to start or end
-	Unconfirmed     bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
-	IsMissing       bool      `json:"missing,omitempty"`     // the last refresh did not find the job
-	RefusesMessages bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
-	RefusedPrompt   string    `json:"refused,omitempty"`     // hash of the one that it refused when it had finished: a second one closes it
-	Prompt          string    `json:"prompt,omitempty"`      // the hash of the last write-only prompt sent to the job
+	SentAt        time.Time `json:"sent,omitzero"`         // of an accepted message whose run of the job was not seen to start or end
+	Unconfirmed   bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
+	IsMissing     bool      `json:"missing,omitempty"`     // the last refresh did not find the job
+	IsClosed      bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
+	RefusedPrompt string    `json:"refused,omitempty"`     // hash of the one that it refused when it had finished: a second one closes it
+	Prompt        string    `json:"prompt,omitempty"`      // the hash of the last write-only prompt sent to the job
 }
 
 // recordMarks are about the record of the job's name.
@@ -43,7 +43,7 @@ type recordMarks struct {
 // replacement (T2), and the Update or Delete that applies the plan (T6).
 type planMarks struct {
 	IsPromptIgnored bool       `json:"ignored,omitempty"`   // there is no prompt to compare, because of ignore_changes
-	Job             string     `json:"job,omitempty"`       // in the prior state of the first call; none if the object is tainted (T1, T2)
+	Job             string     `json:"job,omitempty"`       // in the state, as the first call sees it; empty if the object is tainted (T1, T2)
 	Successor       *successor `json:"successor,omitempty"` // the object is a new one
 }
 
@@ -96,15 +96,10 @@ func (m *messageMarks) promptSaved(job *jobModel) {
 	}
 }
 
-// lastPrompt is what a state with these marks says of the job's last prompt.
-func (m *messageMarks) lastPrompt(state *jobModel) lastPrompt {
-	return lastPrompt{text: state.comparedPrompt(), jobID: state.ID.ValueString(), hash: m.Prompt}
-}
-
 // messaged follows a message: one that was accepted at that time, or, without a time, one that may
 // have arrived.
 func (m *messageMarks) messaged(at time.Time) {
-	m.RefusesMessages, m.RefusedPrompt = false, ""
+	m.IsClosed, m.RefusedPrompt = false, ""
 	m.Unconfirmed = at.IsZero()
 	if !at.IsZero() {
 		m.SentAt = at
@@ -113,7 +108,7 @@ func (m *messageMarks) messaged(at time.Time) {
 
 // refuses follows the refusal of a prompt by a job that has finished.
 func (m *messageMarks) refuses(hash string, reason agentapi.Reason) {
-	m.RefusesMessages = m.RefusesMessages || reason == agentapi.ReasonJob || m.RefusedPrompt != "" && m.RefusedPrompt != hash
+	m.IsClosed = m.IsClosed || reason == agentapi.ReasonJob || m.RefusedPrompt != "" && m.RefusedPrompt != hash
 	m.RefusedPrompt = hash
 }
 
@@ -124,8 +119,8 @@ func (m *messageMarks) observed(before *jobModel, status agentapi.Status) agenta
 		return status
 	}
 	if status.Unfinished() {
-		m.RefusesMessages, m.RefusedPrompt = false, ""
-		m.Unconfirmed = m.Unconfirmed && !before.ended() // else the message has arrived after all
+		m.IsClosed, m.RefusedPrompt = false, ""
+		m.Unconfirmed = m.Unconfirmed && !before.hasFinished() // else the message has arrived after all
 	}
 	if now := time.Now(); m.SentAt.After(now) {
 		m.SentAt = now // another machine's clock was ahead
@@ -147,23 +142,18 @@ func (m *messageMarks) interrupted(after wait.Event, status agentapi.Status) {
 	}
 }
 
-// lastPrompt is what the state contains about the last prompt sent to a job: its
-// text, or the hash of a write-only one. An imported job has neither.
-type lastPrompt struct {
-	text        types.String
-	jobID, hash string
+// isImported reports whether neither a state nor its marks have a prompt of the job.
+func (m *messageMarks) isImported(state *jobModel) bool {
+	return state.comparedPrompt().IsNull() && m.Prompt == ""
 }
 
-// isMissing reports that the job was imported.
-func (r lastPrompt) isMissing() bool { return r.text.IsNull() && r.hash == "" }
-
-// is reports whether the job was last sent this prompt.
-func (r lastPrompt) is(plan *jobModel) bool {
-	prompt := plan.comparedPrompt()
-	if r.text.IsNull() && !prompt.IsUnknown() {
-		return r.hash == promptHash(r.jobID, prompt)
+// isLastPrompt reports whether a plan has the prompt that the job of a state was last sent.
+func (m *messageMarks) isLastPrompt(plan, state *jobModel) bool {
+	had, prompt := state.comparedPrompt(), plan.comparedPrompt()
+	if had.IsNull() && !prompt.IsUnknown() {
+		return m.Prompt == promptHash(state.ID.ValueString(), prompt)
 	}
-	return r.text.Equal(prompt)
+	return had.Equal(prompt)
 }
 
 // promptHash is salted with the job's id: equal prompts have different hashes.

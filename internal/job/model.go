@@ -101,8 +101,8 @@ type jobIdentity struct {
 
 func (r *shownJob) is(status agentapi.Status) bool { return r.Status.ValueString() == string(status) }
 
-// ended reports whether the job had finished when it was last read.
-func (r *shownJob) ended() bool { return agentapi.Status(r.Status.ValueString()).Terminal() }
+// hasFinished reports whether the job had finished when it was last read.
+func (r *shownJob) hasFinished() bool { return agentapi.Status(r.Status.ValueString()).Terminal() }
 
 //nolint:gochecknoglobals // never changed
 var sourceTypes = map[string]attr.Type{"repository": types.StringType, "ref": types.StringType}

@@ -39,9 +39,9 @@ type names struct {
 // owner is the resource that has a name or a job, as a plan shows it. A host may plan one resource
 // more than once.
 type owner struct {
-	job     string // of the resource, or the one that it replaces; empty if the plan sees a new one
-	request string // tells two apart: what a new one sends, or else the name, if a job is owned; empty while that is not known
-	stays   bool   // it keeps the job
+	job      string // of the resource, or the one that it replaces; empty if the plan sees a new one
+	request  string // tells two owners apart: of a new resource, what it sends; of a job's, its name; empty if the plan does not know it
+	keepsJob bool   // it keeps the job
 }
 
 // mayBe reports whether two owners may be one resource. The prompt of a new one may become known.
@@ -49,18 +49,18 @@ func (o owner) mayBe(other owner) bool {
 	return o.job == other.job && (o.request == other.request || o.request == "" || other.request == "")
 }
 
-// own makes sure that no other resource has the name, nor the job that is kept or adopted, if there
-// is one. Once an apply has begun, its creates stop instead.
-func (d *ProviderData) own(plan *jobModel, o owner, jobID string, diags *diag.Diagnostics) {
+// own makes sure that no other resource has the name, nor the job that the owner keeps or that a
+// create has found. Once an apply has begun, its creates stop instead.
+func (d *ProviderData) own(plan *jobModel, o owner, found string, diags *diag.Diagnostics) {
 	isOnly, name := true, plan.Name.ValueString()
 	if name != "" && !plan.ProjectID.IsUnknown() { // else it is unknown, or ignore_changes hides that of an imported job
 		isOnly = d.names.own(plan.projectAndName(), o)
 	}
-	if jobID != "" {
-		if o.stays {
-			o.request = name
-		}
-		isOnly = d.names.own(ofJob(jobID), o) && isOnly
+	if o.keepsJob {
+		found, o.request = o.job, name
+	}
+	if found != "" {
+		isOnly = d.names.own(ofJob(found), o) && isOnly
 	}
 	if !isOnly && !d.names.isApplying.Load() {
 		validate.ErrorAt(diags, path.Root("name"), wording.DuplicateName(name, plan.ProjectID.ValueString()))
@@ -83,7 +83,7 @@ func (n *names) own(name projectAndName, o owner) (isOnly bool) {
 func (n *names) beginCreate(name projectAndName) (isOnly bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, isCreated := n.creates[name]; isCreated || n.owners[name].stays {
+	if _, isCreated := n.creates[name]; isCreated || n.owners[name].keepsJob {
 		return false
 	}
 	set(&n.creates, name, "")

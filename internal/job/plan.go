@@ -22,7 +22,7 @@ import (
 // sends and writes nothing.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
-	r.provider.lacks(&resp.Diagnostics) // it plans all the same: an apply must not plan other values than the plan before it
+	r.provider.reportMissing(&resp.Diagnostics) // it plans all the same: an apply must not plan other values than the plan before it
 	switch {
 	case req.State.Raw.IsNull():
 		r.provider.planNew(ctx, req, resp)
@@ -55,14 +55,14 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), types.StringValue(adopted))...)
 	}
 
-	o, jobID := owner{job: c.replaced}, ""
+	o, found := owner{job: c.replaced}, ""
 	if o.job == "" {
 		o.request = plan.fingerprint(ctx)
 	}
 	if c.verdict == journal.Adopt || c.verdict == journal.OtherPrompt || c.verdict == journal.Continue {
-		jobID = c.record.Job
+		found = c.record.Job
 	}
-	d.own(&plan, o, jobID, diags)
+	d.own(&plan, o, found, diags)
 	marks.plan.Successor = &successor{
 		Name: plan.Name.ValueString(), MayBeSame: c.mayKeepJob(), Prompt: d.names.promptOf(plan.projectAndName()),
 	}
@@ -70,9 +70,9 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 }
 
 // planCreate finds out what a create would meet, says what follows, and counts it.
-func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced string, diags *diag.Diagnostics) create {
+func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced string, diags *diag.Diagnostics) plannedCreate {
 	j, isApplying := d.Sender.Journal, d.names.isApplying.Load()
-	c := create{request: plan.request(ctx, ""), replaced: replaced}
+	c := plannedCreate{request: plan.request(ctx, ""), replaced: replaced}
 	if why := j.Unusable(); replaced != "" && why != nil && !isApplying {
 		addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaced, Project: plan.ProjectID.ValueString()}, why))
 		return c
@@ -120,8 +120,11 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	d.names.forgetCreate(state.projectAndName(), state.ID.ValueString())
 
 	isNewProject := !project.IsNull() && !project.Equal(state.ProjectID)
-	verdict, record := d.peekMessage(ctx, &plan, marks.message.lastPrompt(&state), diags)
-	c := decide(&plan, &state, &marks.message, options, isNewProject, d.isGivenUp(ctx, &state), verdict)
+	verdict, record := d.peekMessage(ctx, &plan, &state, &marks.message, diags)
+	c := existing{
+		plan: &plan, state: &state, marks: &marks.message, options: options,
+		isNewProject: isNewProject, isGivenUp: d.isGivenUp(ctx, &state), verdict: verdict,
+	}.decide()
 
 	c.setValues(&plan, &state)
 	if isNewProject {
@@ -134,19 +137,15 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 		}
 	}
 
-	id, kept := state.ID.ValueString(), state.ID.ValueString()
-	if c.replaces() {
-		kept = ""
-	}
-	d.own(&plan, owner{job: id, stays: kept != ""}, kept, diags)
+	id := state.ID.ValueString()
+	d.own(&plan, owner{job: id, keepsJob: !c.replaces()}, "", diags)
 	request := plan.request(ctx, id)
-	isStopped := verdict == journal.OtherJob || verdict == journal.Wait
 	switch {
 	case c.replaces(): // Terraform plans it again, as a create, whose warnings it drops (T2)
 		d.planCreate(ctx, &plan, id, diags)
 	case c.effect == sendMessage && plan.Name.IsNull():
 		checkName(request, diags)
-	case c.effect == sendMessage && isStopped:
+	case c.effect == sendMessage && (verdict == journal.OtherJob || verdict == journal.Wait):
 		validate.WarnAt(diags, path.Root("name"), wording.WillStop(verdict, request, record))
 	case c.effect == sendMessage && verdict == journal.Send && !c.isMissing && !c.isClosed:
 		d.planRequest(request, diags)
@@ -160,9 +159,9 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 // the record of the name. While that is not known, it is nothing. A plan without changes asks the
 // journal nothing.
 func (d *ProviderData) peekMessage(
-	ctx context.Context, plan *jobModel, last lastPrompt, diags *diag.Diagnostics,
+	ctx context.Context, plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics,
 ) (journal.Verdict, *journal.Record) {
-	if plan.promptText().IsNull() || last.is(plan) || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
+	if plan.promptText().IsNull() || m.isLastPrompt(plan, state) || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
 		return journal.Send, nil
 	}
 	verdict, record, err := d.Sender.Journal.Peek(ctx, plan.request(ctx, plan.ID.ValueString()).Wanted)
@@ -173,13 +172,13 @@ func (d *ProviderData) peekMessage(
 // warn says what the plan's symbols do not show of a job in the state.
 func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics) {
 	job := state.facts()
-	job.RefusedMessage = m.RefusesMessages
+	job.RefusedMessage = m.IsClosed
 	warn := func(at path.Path, text wording.Text) { validate.WarnAt(diags, at, text.Of(job, nil)) }
 	prompt, status := plan.promptPath(), path.Root("status")
 	switch {
 	case c.effect == replaceClosed:
 		warn(prompt, wording.NewJob)
-	case c.effect == replace && !state.ended():
+	case c.effect == replace && !state.hasFinished():
 		warn(status, wording.ActiveReplaced)
 	case c.effect == sendMessage && c.isClosed && plan.promptText().IsUnknown():
 		warn(prompt, wording.PromptNotKnownClosed)

@@ -99,7 +99,8 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	defer cancel()
 	outcome := operation.Send(ctx)
 	warnings := saveOutcome(ctx, &job, outcome, operation, out) // before anything else
-	// What the next apply adopts, a Delete at another address must not release meanwhile.
+	// A Delete of this apply must not release a job that the next apply adopts: the resource may have
+	// had another address.
 	r.provider.names.endCreate(name, cmp.Or(outcome.JobID, request.Adopts))
 	r.noteRefusal(ctx, &job, &outcome, operation, true, out)
 	sayOutcome(&job, outcome, operation.Request, out)
@@ -111,13 +112,14 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	default:
 		resp.Diagnostics.Append(warnings...) // with a wait, its last read says them
 		if outcome.Result == send.Adopted && job.is(agentapi.StatusFailed) {
-			options.addFailure(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.next(ctx, &job, true, options).AfterFailure()))
+			options.addFailure(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.whatFollows(ctx, &job, true, options).AfterFailure()))
 		}
 	}
 	if outcome.JobID != "" && resp.Diagnostics.HasError() {
-		operation.Breaks() //nolint:contextcheck // it has the context of Begin, without our deadline
+		operation.NoteBroken() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
-	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) // by now, the store may have taken it
+	// This comes last, because the journal may have recorded the outcome meanwhile.
+	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics)
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -166,7 +168,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 // missing in it.
 func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, isImported bool, out stateWriter) {
 	switch {
-	case r.provider.lacks(out.diags):
+	case r.provider.reportMissing(out.diags):
 	case isImported:
 		addError(out.diags, wording.ImportUnconfigured.Of(job.facts(), nil))
 		return
@@ -203,9 +205,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
 
-	// A CLI refuses an apply that replaces what its plan did not. So to a closed job, only a
-	// message counts that an earlier run has sent.
-	change := decide(&job, &before, &out.marks.message, options, false, false, journal.AlreadySent)
+	// A CLI refuses an apply that replaces what its plan did not. So nothing that replaces is asked
+	// again, and a new prompt for a closed job is a message that an earlier run may have sent.
+	change := existing{plan: &job, state: &before, marks: &out.marks.message, options: options, verdict: journal.AlreadySent}.decide()
 	isMessage := change.effect == sendMessage
 	out.planned = &before.shownJob
 	job.shownJob = before.shownJob
@@ -223,7 +225,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		}
 		out.save(ctx, &job)
 		if change.fails || change.replaces() { // the plan did not know that on_failure is "retry"
-			addError(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.next(ctx, &job, false, options).AfterFailure()))
+			addError(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.whatFollows(ctx, &job, false, options).AfterFailure()))
 		}
 		if change.isWaited {
 			ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
@@ -255,7 +257,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		}
 		r.provider.await(ctx, &job, after, options, out)
 	}
-	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) // by now, the store may have taken it
+	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics)
 }
 
 // Delete removes the job from the state, and decides what becomes of its name. It releases it, so
@@ -271,8 +273,8 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 	id, project, name := job.ID.ValueString(), job.ProjectID.ValueString(), job.Name.ValueString()
 	marks, j := readMarks(ctx, req.Private), r.provider.Sender.Journal // as planned (T6)
-	next, adoption, prompt := marks.plan.Successor, marks.record.Adoption, marks.message.Prompt
-	if why := j.Unusable(); next != nil && why != nil { // else the job would leave the state, and nothing would follow
+	successor, adoption, prompt := marks.plan.Successor, marks.record.Adoption, marks.message.Prompt
+	if why := j.Unusable(); successor != nil && why != nil { // else the job would leave the state, and nothing would follow
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), why))
 		return
 	}
@@ -280,27 +282,28 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		return
 	}
 
-	isLeaving, isKept := next == nil || next.Name != name, false
-	if next != nil && marks.plan.Job == "" { // it is tainted, so these are the marks of the successor alone (T1)
-		adoption, prompt = journal.AnyAdoption, next.Prompt
-		isKept = next.MayBeSame && !isLeaving
+	isNameGone, isKept := successor == nil || successor.Name != name, false
+	if successor != nil && marks.plan.Job == "" { // it is tainted, so these are the marks of the successor alone (T1)
+		adoption, prompt = journal.AnyAdoption, successor.Prompt
+		isKept = successor.MayBeSame && !isNameGone
 	}
 	if text := job.comparedPrompt(); !text.IsNull() {
 		prompt = promptHash(id, text)
 	}
-	if isKept || isLeaving && r.provider.Command != "test" { // in whose process a run must not adopt what an earlier one has destroyed
+	// The runs of "terraform test" share a process, and none must adopt what an earlier one destroyed.
+	if isKept || isNameGone && r.provider.Command != "test" {
 		j.Leave(project, name, journal.Left{Job: id, Arguments: job.request(ctx, "").Arguments, Prompt: prompt})
 	}
 	if isKept {
 		return
 	}
 	err := j.Release(ctx, project, name, id, adoption)
-	if err != nil && next != nil {
+	if err != nil && successor != nil {
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), err))
 		return
 	}
 	r.provider.reportJournalError(err, &resp.Diagnostics)
-	if !resp.Diagnostics.HasError() && !job.ended() {
+	if !resp.Diagnostics.HasError() && !job.hasFinished() {
 		addWarning(&resp.Diagnostics, wording.ActiveRemoved.Of(job.facts(), nil))
 	}
 }
@@ -404,7 +407,7 @@ func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, out s
 		addWarning(out.diags, wording.AlreadySent(outcome, request))
 	case send.Closed:
 		facts := job.facts()
-		facts.RefusedMessage = out.marks.message.RefusesMessages
+		facts.RefusedMessage = out.marks.message.IsClosed
 		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	default:
 		addError(out.diags, wording.NotAccepted(outcome, request))
@@ -430,7 +433,7 @@ func (r *jobResource) noteRefusal(
 		marks.refuses(promptHash(request.Job, job.comparedPrompt()), reason)
 		out.marks.write(ctx, out.private)
 	}
-	if outcome.BecameClosed = isCreate || marks.RefusesMessages; outcome.BecameClosed {
-		operation.Closes() //nolint:contextcheck // it has the context of Begin, without our deadline
+	if outcome.BecameClosed = isCreate || marks.IsClosed; outcome.BecameClosed {
+		operation.NoteClosed() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
 }

@@ -76,10 +76,6 @@ func TestJob_steps(t *testing.T) {
 			{ignored: prompts, config: fakecli.With(b, longer), creates: 1},
 			{config: b, creates: 1, messages: 1},
 		},
-		"failed job": {
-			{config: a, creates: 1},
-			{before: fails, config: b, says: []string{newJob}, because: []string{`AttributeName("status")`}, creates: 2},
-		},
 		"unknown while planning": {
 			{planned: unread, config: a, creates: 1},
 			{planned: unread, config: a, once: true, counted: "? 0", creates: 1},

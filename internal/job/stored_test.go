@@ -56,14 +56,14 @@ func TestMarks_transitions(t *testing.T) {
 		"another one":                   {unconfirmed, messaged(time.Time{}), unconfirmed},
 		"an unconfirmed message shows":  {unconfirmed, observed(completed, active, active), messageMarks{}},
 		"not if the job was active":     {unconfirmed, observed(active, active, active), unconfirmed},
-		"a refusal, then active":        {messageMarks{RefusesMessages: true, RefusedPrompt: "B"}, observed(completed, active, active), messageMarks{}},
-		"a refusal, then finished":      {messageMarks{RefusesMessages: true, RefusedPrompt: "B"}, observed(completed, completed, completed), messageMarks{RefusesMessages: true, RefusedPrompt: "B"}},
-		"a refusal, then a message":     {messageMarks{RefusesMessages: true, RefusedPrompt: "B"}, messaged(start), recent},
+		"a refusal, then active":        {messageMarks{IsClosed: true, RefusedPrompt: "B"}, observed(completed, active, active), messageMarks{}},
+		"a refusal, then finished":      {messageMarks{IsClosed: true, RefusedPrompt: "B"}, observed(completed, completed, completed), messageMarks{IsClosed: true, RefusedPrompt: "B"}},
+		"a refusal, then a message":     {messageMarks{IsClosed: true, RefusedPrompt: "B"}, messaged(start), recent},
 		"a refusal, then one lost":      {messageMarks{RefusedPrompt: "B"}, messaged(time.Time{}), unconfirmed},
 		"a prompt that is refused":      {messageMarks{}, refuses("B", agentapi.ReasonPrompt), messageMarks{RefusedPrompt: "B"}},
 		"again":                         {messageMarks{RefusedPrompt: "B"}, refuses("B", agentapi.ReasonPrompt), messageMarks{RefusedPrompt: "B"}},
-		"another prompt is refused":     {messageMarks{RefusedPrompt: "B"}, refuses("C", agentapi.ReasonPrompt), messageMarks{RefusesMessages: true, RefusedPrompt: "C"}},
-		"a job that refuses":            {messageMarks{}, refuses("B", agentapi.ReasonJob), messageMarks{RefusesMessages: true, RefusedPrompt: "B"}},
+		"another prompt is refused":     {messageMarks{RefusedPrompt: "B"}, refuses("C", agentapi.ReasonPrompt), messageMarks{IsClosed: true, RefusedPrompt: "C"}},
+		"a job that refuses":            {messageMarks{}, refuses("B", agentapi.ReasonJob), messageMarks{IsClosed: true, RefusedPrompt: "B"}},
 		"nor without a status":          {unconfirmed, observed(completed, "", ""), unconfirmed},
 		"a status soon after a message": {recent, observed(active, completed, active), recent},
 		"no status after a message":     {recent, observed(active, "", ""), recent},
@@ -104,7 +104,7 @@ func TestMarks_stored(t *testing.T) {
 		"plan":    []byte(`{"ignored":true,"job":"job_1","successor":{"name":"docs","same":true,"had":"hash"}}`),
 	}, private{}
 	want := marks{
-		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, IsMissing: true, RefusesMessages: true, RefusedPrompt: "hash", Prompt: "hash"},
+		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, IsMissing: true, IsClosed: true, RefusedPrompt: "hash", Prompt: "hash"},
 		recordMarks{Adoption: "random"},
 		planMarks{IsPromptIgnored: true, Job: "job_1", Successor: &successor{Name: "docs", MayBeSame: true, Prompt: "hash"}},
 	}

@@ -35,10 +35,10 @@ type Call struct {
 	wanted  Wanted
 	journal *Journal
 	ctx     context.Context // the CLI's own, without a deadline of the provider
-	unhold  func()          // the process need not wait for an outcome
+	letExit func()          // called once the outcome is recorded: the process may exit
 
-	under   *Record    // what the call has looked at, and a claim is written over
-	text    store.Text // of that, or of what this call has written
+	looked  *Record    // what Look has found, which the claim replaces
+	text    store.Text // what the store has, as far as this call has read or written it
 	written *Record    // what the call has written last, since it looked
 	writes  []string   // the ids of all its writes: it recognizes one whose response was lost
 	taken   int        // how often another run has written first
@@ -51,8 +51,8 @@ type Call struct {
 
 // Begin starts to follow a call. ctx is the call's context, without a deadline of the provider.
 func (j *Journal) Begin(ctx context.Context, w Wanted) *Call {
-	under, text := &Record{Project: w.Project, Name: w.Name}, store.Text{Key: key(w.Project, w.Name)}
-	return &Call{wanted: w, journal: j, ctx: ctx, unhold: func() {}, stopKeeping: func() {}, under: under, text: text}
+	free, text := &Record{Project: w.Project, Name: w.Name}, store.Text{Key: key(w.Project, w.Name)}
+	return &Call{wanted: w, journal: j, ctx: ctx, letExit: func() {}, stopKeeping: func() {}, looked: free, text: text}
 }
 
 // Look reads the record of the name and decides what the request has to do. It waits until the
@@ -91,12 +91,13 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 		}
 		r = c.journal.settle(r)
 		if left := c.Left(); left != "" && verdict == Send && r.IsFree() && !c.journal.isGivenUp(r) {
-			c.under, verdict = r, Adopt // the journal is off, or has gone with the machine of an earlier run
+			// The store does not have the job that this process knows: there is no journal, or it was lost.
+			c.looked, verdict = r, Adopt
 			r = c.claimed(false)
 			r.accept(r.Claim, left)
 			r.Broken = true
 		}
-		c.under, c.text, c.written = r, text, nil
+		c.looked, c.text, c.written = r, text, nil
 		return verdict, r, nil
 	}
 }
@@ -116,9 +117,9 @@ func (c *Call) Prove() error { return c.journal.prove(c.ctx) }
 // looked at, or where nothing is. After an error nothing must be sent: the name has another record
 // (ErrTaken), the store failed, or the CLI has cancelled the call.
 func (c *Call) Claim() error {
-	unhold := c.unhold
-	c.unhold = c.journal.process.Hold()
-	unhold()
+	letExit := c.letExit
+	c.letExit = c.journal.process.Hold()
+	letExit()
 	err := c.journal.prove(c.ctx)
 	if err == nil {
 		err = c.write(c.ctx, c.claimed(c.journal.store.Place().IsLocal))
@@ -128,7 +129,7 @@ func (c *Call) Claim() error {
 	}
 	switch {
 	case errors.Is(err, ErrTaken):
-		c.unhold() // nothing was written
+		c.letExit() // nothing was written
 	case err != nil:
 		c.Withdrawn() // a write that failed may have arrived nevertheless
 	}
@@ -144,7 +145,7 @@ func (c *Call) claimed(isUnsent bool) *Record {
 		Deadline: now.Add(2*writeTime + c.journal.RequestTimeout + outcomeTime),
 	}
 	request.Prompt = Hash(request.ID, c.wanted.Prompt)
-	r := *c.under
+	r := *c.looked
 	r.Claim = request
 	return &r
 }
@@ -203,9 +204,9 @@ func (c *Call) offer(ctx context.Context, r *Record, over store.Text) (store.Tex
 // again in the background, for up to retryLimit: meanwhile other runs wait until the claim's
 // deadline, and the end of this process as long as Drain's caller allows.
 func (c *Call) keep(r *Record) {
-	ctx, unhold := context.WithoutCancel(c.ctx), c.unhold
+	ctx, letExit := context.WithoutCancel(c.ctx), c.letExit
 	if !c.failed(c.write(ctx, r)) {
-		unhold()
+		letExit()
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, retryLimit)
@@ -213,7 +214,7 @@ func (c *Call) keep(r *Record) {
 	c.stopKeeping = func() { stop(); <-done }
 	go func() {
 		defer close(done)
-		defer unhold()
+		defer letExit()
 		defer stop()
 		pause := time.Second
 		for sleep.For(ctx, pause) == nil {
@@ -249,15 +250,15 @@ func (c *Call) Unknown() {
 // Withdrawn puts back what was there before a POST that had no effect: it was not sent, or refused.
 func (c *Call) Withdrawn() {
 	if c.written == nil {
-		c.unhold()
+		c.letExit()
 		return
 	}
-	r := *c.under
+	r := *c.looked
 	c.keep(&r)
 }
 
-// Message turns a create into a message to the job of its name, by the verdict Continue.
-func (c *Call) Message(jobID string) { c.wanted.Job = jobID }
+// BecomeMessage turns a create into a message to the job of its name, by the verdict Continue.
+func (c *Call) BecomeMessage(jobID string) { c.wanted.Job = jobID }
 
 // Left is the job that a resource of this process has left for the create; empty without one. The
 // store may not have it.
@@ -265,8 +266,9 @@ func (c *Call) Left() string { return c.journal.leftFor(c.wanted) }
 
 // Adopt records that this run adopts the job, so that no other resource of it does.
 func (c *Call) Adopt() error {
-	r := *c.under
-	r.Adoption, r.Released, r.Broken = newID(), false, false // it is released if a resource with another address has left it
+	r := *c.looked
+	// The record is released if a Delete has left the job to this create, at another address.
+	r.Adoption, r.Released, r.Broken = newID(), false, false
 	return c.write(context.WithoutCancel(c.ctx), &r)
 }
 
@@ -292,21 +294,21 @@ func (c *Call) Assign(ctx context.Context, started time.Time) error {
 // Adoption is that of the record which the call has read or written, for the state.
 func (c *Call) Adoption() string {
 	if c.written == nil {
-		return c.under.Adoption
+		return c.looked.Adoption
 	}
 	return c.written.Adoption
 }
 
-// Closes records, after a refused message, that the job accepts none any more.
-func (c *Call) Closes() {
-	if r := *c.under; r.Job == c.wanted.Job && r.Claim == nil {
-		r.Refuses = true
+// NoteClosed records, after a refused message, that the job accepts none any more.
+func (c *Call) NoteClosed() {
+	if r := *c.looked; r.Job == c.wanted.Job && r.Claim == nil {
+		r.Closed = true
 		c.keep(&r)
 	}
 }
 
-// Breaks records that the create fails although it has the job.
-func (c *Call) Breaks() {
+// NoteBroken records that the create fails although it has the job.
+func (c *Call) NoteBroken() {
 	if r := c.written; r != nil && r.Claim == nil && c.journal.Keeps() {
 		broken := *r
 		broken.Broken = true

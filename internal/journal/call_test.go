@@ -596,10 +596,10 @@ func TestCall_notes(t *testing.T) {
 	w := newWorld()
 	j, _ := w.open("1")
 	call := claim(t, j, create("n", "x"))
-	call.Breaks() // there is no job yet
+	call.NoteBroken() // there is no job yet
 	call.Accepted("job-1")
 	w.history = nil
-	call.Breaks()
+	call.NoteBroken()
 	w.wrote(t, "job-1 create, broken")
 	want(t, "adopted", request(t, j, create("n", "x"), ""), "adopted job-1")
 	w.wrote(t, "job-1 create, adopted")
@@ -607,11 +607,11 @@ func TestCall_notes(t *testing.T) {
 	call = claim(t, j, message("n", "job-1", "y"))
 	call.Withdrawn()
 	w.history = nil
-	call.Closes()
-	w.wrote(t, "job-1 create, refuses, adopted")
+	call.NoteClosed()
+	w.wrote(t, "job-1 create, closed, adopted")
 	want(t, "another prompt", request(t, j, create("n", "y"), "job-2"), "sent")
-	w.wrote(t, "job-1 create, refuses, adopted, claim create", "job-2 create")
-	call.Closes() // it is another one's name by now
+	w.wrote(t, "job-1 create, closed, adopted, claim create", "job-2 create")
+	call.NoteClosed() // it is another one's name by now
 	w.wrote(t)
 }
 

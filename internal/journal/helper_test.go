@@ -83,7 +83,7 @@ func short(r *Record) string {
 	for _, note := range []struct {
 		is   bool
 		text string
-	}{{r.Released, "released"}, {r.Refuses, "refuses"}, {r.Broken, "broken"}, {r.Adoption != "", "adopted"}} {
+	}{{r.Released, "released"}, {r.Closed, "closed"}, {r.Broken, "broken"}, {r.Adoption != "", "adopted"}} {
 		if note.is {
 			parts = append(parts, note.text)
 		}

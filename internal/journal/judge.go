@@ -21,28 +21,29 @@ type Wanted struct {
 // Verdict is what a request has to do because of the record of its name.
 type Verdict int
 
-// The verdicts. Nothing is sent, but for Send.
+// The verdicts. Only Send and Continue send something.
 const (
 	// Send: the name is free, or it has a job with other arguments, beside which another one is
 	// started.
 	Send Verdict = iota
-	// Wait: another run is sending a request, whose response can arrive.
+	// Wait: another run is sending a request, and its response may still arrive.
 	Wait
-	// Adopt: the create was accepted, and the record has its job.
+	// Adopt: an earlier run's create was accepted, and the record has its job, which the create takes.
 	Adopt
-	// AlreadySent: the message was accepted.
+	// AlreadySent: an earlier run sent the message, and the service accepted it.
 	AlreadySent
-	// UnknownMessage: the message was sent, and no response shows its outcome.
+	// UnknownMessage: an earlier run sent the message, and no response shows its outcome.
 	UnknownMessage
-	// UnknownCreate: a create was sent, no response shows its outcome, and a person has to decide.
+	// UnknownCreate: an earlier run sent a create, no response shows its outcome, and a person has to
+	// decide.
 	UnknownCreate
-	// OtherPrompt: the name has a job that was last sent another prompt.
+	// OtherPrompt: the create finds a job that was last sent another prompt.
 	OtherPrompt
-	// Continue: so it has, and the create that started it failed, so that the prompt is a message
-	// to that job.
+	// Continue: the create finds a job that was last sent another prompt, and the create that started
+	// that job failed afterwards. So the prompt is sent as a message to the job.
 	Continue
-	// OtherJob: the name has another job than the recipient of the message, or a create that nobody
-	// has decided about.
+	// OtherJob: the message is for a job that the name does not have: it has another one, or an
+	// unknown create.
 	OtherJob
 )
 
@@ -73,7 +74,7 @@ func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 		return Send
 	case w.IsPromptUnknown, r.Last.has(w.Prompt):
 		return Adopt
-	case r.Refuses:
+	case r.Closed:
 		return Send
 	case r.Broken:
 		return Continue
@@ -83,7 +84,7 @@ func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 
 func (j *Journal) judgeMessage(r *Record, w Wanted) Verdict {
 	switch {
-	case r.Last == nil, r.Released && r.Job != w.Job: // the state has the job
+	case r.Last == nil, r.Released && r.Job != w.Job: // only the state knows the job of the message
 		return Send
 	case r.Job != w.Job && !j.isGivenUp(r):
 		return OtherJob

@@ -29,7 +29,7 @@ func has(job, prompt, triggers string, edits ...func(*Record)) *Record {
 
 func released(r *Record)  { r.Released = true }
 func unknown(r *Record)   { r.Last.Unknown = true }
-func refuses(r *Record)   { r.Refuses = true }
+func closed(r *Record)    { r.Closed = true }
 func broken(r *Record)    { r.Broken = true }
 func isMessage(r *Record) { r.Last.IsMessage, r.Last.Job = true, r.Job }
 
@@ -49,7 +49,7 @@ func claimed(sender, job, prompt string, edits ...func(*Record)) func(*Record) {
 func unsent(r *Record)  { r.Claim.Unsent = true }
 func expired(r *Record) { r.Claim.Deadline = time.Now().Add(-time.Second) }
 
-// The table is the protocol: see "One name, one job" in internal/README.md. A plan and an apply see the same.
+// The table is the protocol: see docs/guides/reliability.md. A plan and an apply see the same.
 func TestJudge(t *testing.T) {
 	const alive, dead = "alive", "dead"
 	free := func(edits ...func(*Record)) *Record { r := has("", "", "", edits...); r.Last = nil; return r }
@@ -100,12 +100,12 @@ func TestJudge(t *testing.T) {
 		{"… of another prompt", has("", "y", "", unknown), newJob, "", UnknownCreate},
 		{"… of other triggers", has("", "x", "", unknown), triggered, "", UnknownCreate},
 		{"… that was forgotten", has("", "x", "", unknown), newJob, lastID, Send},
-		{"a job that refuses messages", has("J", "y", "", refuses), newJob, "", Send},
-		{"… with the same prompt", has("J", "x", "", refuses), newJob, "", Adopt},
+		{"a job that refuses messages", has("J", "y", "", closed), newJob, "", Send},
+		{"… with the same prompt", has("J", "x", "", closed), newJob, "", Adopt},
 		{"a create that failed, another prompt", has("J", "y", "", broken), newJob, "", Continue},
 		{"… with the same prompt", has("J", "x", "", broken), newJob, "", Adopt},
 		{"… with other triggers", has("J", "y", "", broken), triggered, "", Send},
-		{"… whose job refuses messages", has("J", "y", "", broken, refuses), newJob, "", Send},
+		{"… whose job refuses messages", has("J", "y", "", broken, closed), newJob, "", Send},
 		{"released by a resource that has left it", has("left", "x", "", released), newJob, "", Adopt},
 		{"… and another prompt", has("left", "x", "", released), create("n", "y"), "", Send},
 		{"… and other triggers", has("left", "x", "", released), triggered, "", Send},

@@ -26,9 +26,9 @@ type Record struct {
 	Job      string    `json:"job,omitempty"`      // that the name has, or had before it was released
 	Started  time.Time `json:"started,omitzero"`   // when its create was sent
 	Released bool      `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
-	Refuses  bool      `json:"refuses,omitempty"`  // the job refuses messages, so another prompt starts another job
+	Closed   bool      `json:"refuses,omitempty"`  // the job refuses messages, so another prompt starts another one
 	Broken   bool      `json:"broken,omitempty"`   // the create failed although it had the job: its resource is tainted
-	Adoption string    `json:"adoption,omitempty"` // random: of two objects that have the job, the last one that adopted it knows this
+	Adoption string    `json:"adoption,omitempty"` // random: only the object whose state also has it can free the name
 	Last     *Request  `json:"last,omitempty"`     // that the service accepted, or may have accepted
 	Claim    *Request  `json:"claim,omitempty"`    // the request that a run sends
 	Write    string    `json:"write"`              // random: who has lost the response to a write recognizes it
@@ -133,8 +133,7 @@ func (r *Record) withUnknown() *Record {
 	return &s
 }
 
-// accept makes a request the last one, of a job that is not known after a create without a
-// response.
+// accept makes a request the last one. The job is empty after a create without a response.
 func (r *Record) accept(request *Request, job string) {
 	last := *request
 	last.Deadline, last.Unsent = time.Time{}, false
@@ -144,5 +143,5 @@ func (r *Record) accept(request *Request, job string) {
 	if !request.IsMessage {
 		r.Started = request.SentAt
 	}
-	r.Last, r.Job, r.Claim, r.Released, r.Refuses, r.Broken = &last, job, nil, false, false, false
+	r.Last, r.Job, r.Claim, r.Released, r.Closed, r.Broken = &last, job, nil, false, false, false
 }

@@ -97,8 +97,8 @@ type Sender struct {
 	Limits  Limits
 }
 
-// Operation is one call of the CLI that sends a request. As the client's recorder, it is the Call
-// that records what the client does, but for the limit.
+// Operation is one call of the CLI that sends a request. The client tells it what it does with the
+// request. The embedded Call records that, and Sending also counts it within the limit.
 type Operation struct {
 	*journal.Call
 
@@ -119,13 +119,14 @@ func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
 	return &Operation{Call: j.Begin(ctx, r.Wanted), Request: r, sender: s}
 }
 
-// next is what follows a look at the record of a name.
-type next int
+// step is what an operation does after it has looked at the record of its name.
+type step int
 
 const (
-	stop next = iota
+	stop step = iota
 	post
-	lookAgain // another run has written the record first
+	postMessage // the prompt of a create, to the job of the record
+	lookAgain   // another run has written the record first
 )
 
 // Send sends the request, unless the record of its name says otherwise.
@@ -174,7 +175,7 @@ func (o *Operation) send(ctx context.Context) Outcome {
 			return Outcome{Result: Closed}
 		case o.Request.Adopts != "":
 			return Outcome{Result: NotAdopted}
-		case beyond != nil && beyond.Kind == o.Request.Kind(): // what is adopted does not count
+		case beyond != nil && beyond.Kind == o.Request.Kind(): // the record does not say to adopt, so the limit stops it
 			return Outcome{Result: BeyondLimit, Err: beyond}
 		}
 	}
@@ -203,7 +204,7 @@ func (o *Operation) Sending() error {
 	if err := limits.check(kind); err != nil { // nothing is written
 		return err
 	}
-	if err := o.Claim(); err != nil { // one that is adopted does not count
+	if err := o.Claim(); err != nil { // the name may have a job to adopt, which counts for no limit
 		return err
 	}
 	if err := limits.take(kind); err != nil { // others were counted meanwhile
@@ -226,7 +227,7 @@ func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 }
 
 // follow does what a verdict says, unless that is to post the request.
-func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record *journal.Record) (Outcome, next) {
+func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record *journal.Record) (Outcome, step) {
 	switch verdict {
 	case journal.Adopt:
 		if o.Request.Adopts != "" && o.Request.Adopts != record.Job {
@@ -234,40 +235,42 @@ func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record 
 		}
 		return o.adopt(ctx, record)
 	case journal.AlreadySent:
-		return o.find(ctx, AlreadySent, record), stop
+		return o.readJob(ctx, AlreadySent, record), stop
 	case journal.UnknownCreate, journal.UnknownMessage:
 		return Outcome{Result: EarlierUnknown, Record: record}, stop
 	case journal.OtherPrompt, journal.Continue:
-		return o.otherPrompt(ctx, verdict, record)
+		out := o.readJob(ctx, OtherPrompt, record)
+		if out.Err != nil {
+			return out, stop
+		}
+		then := otherPrompt(verdict, out.Job.Status)
+		if then == postMessage {
+			o.Request.Job, then = record.Job, post
+			o.BecomeMessage(record.Job)
+		}
+		out.Job = nil
+		return out, then
 	case journal.OtherJob:
 		return Outcome{Result: OtherJob, Record: record}, stop
-	case journal.Send, journal.Wait: // a look has waited
+	case journal.Send, journal.Wait: // Look waits, so it never returns Wait
 	}
 	return Outcome{}, post
 }
 
-// otherPrompt decides about a create whose name has a job that was sent another prompt. If that job
-// failed or was archived, a person has corrected the prompt. If its create failed, it is the job of
-// this resource, which Terraform has tainted.
-func (o *Operation) otherPrompt(ctx context.Context, verdict journal.Verdict, record *journal.Record) (Outcome, next) {
-	out := o.find(ctx, OtherPrompt, record)
+// otherPrompt decides what a create does if its name has a job that was last sent another prompt.
+func otherPrompt(verdict journal.Verdict, status agentapi.Status) step {
 	switch {
-	case out.Err != nil:
-		return out, stop
-	case out.Job.Status == agentapi.StatusFailed, out.Job.Status == agentapi.StatusArchived:
-		return Outcome{}, post
-	case verdict == journal.Continue:
-		o.Request.Job = record.Job
-		o.Message(record.Job)
-		return Outcome{}, post
+	case status == agentapi.StatusFailed, status == agentapi.StatusArchived: // a person has corrected the prompt
+		return post
+	case verdict == journal.Continue: // the job is that of this resource, which Terraform has tainted
+		return postMessage
 	}
-	out.Job = nil
-	return out, stop
+	return stop
 }
 
 // adopt adopts the job of a create.
-func (o *Operation) adopt(ctx context.Context, record *journal.Record) (Outcome, next) {
-	out := o.find(ctx, Adopted, record)
+func (o *Operation) adopt(ctx context.Context, record *journal.Record) (Outcome, step) {
+	out := o.readJob(ctx, Adopted, record)
 	switch {
 	case out.Err != nil:
 		return out, stop
@@ -284,8 +287,8 @@ func (o *Operation) adopt(ctx context.Context, record *journal.Record) (Outcome,
 	return out, stop
 }
 
-// find reads the job of a record, which may be new, and not be found yet.
-func (o *Operation) find(ctx context.Context, result Result, record *journal.Record) Outcome {
+// readJob reads the job of a record, which may be new, and not be found yet.
+func (o *Operation) readJob(ctx context.Context, result Result, record *journal.Record) Outcome {
 	job, err := o.sender.Client.FindJob(ctx, o.Request.Project, record.Job)
 	if err != nil {
 		return Outcome{Result: Unreadable, Record: record, Err: err}

@@ -37,6 +37,21 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
+// What only the job's status shows of a create whose name has a job with another prompt.
+func TestOtherPrompt(t *testing.T) {
+	for status, want := range map[agentapi.Status][2]step{
+		agentapi.StatusActive:    {stop, postMessage},
+		agentapi.StatusCompleted: {stop, postMessage},
+		agentapi.StatusFailed:    {post, post},
+		agentapi.StatusArchived:  {post, post},
+		"of a later service":     {stop, postMessage},
+	} {
+		if got := [2]step{otherPrompt(journal.OtherPrompt, status), otherPrompt(journal.Continue, status)}; got != want {
+			t.Errorf("%s: %d, want %d", status, got, want)
+		}
+	}
+}
+
 // A store that cannot be relied on is found out before a connection to the service is open.
 func TestSend_proves(t *testing.T) {
 	store := fakes3.New(t)

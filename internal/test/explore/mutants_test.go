@@ -53,8 +53,8 @@ func mutants() map[string]mutant {
 		},
 		"another prompt stops":          {"journal/judge.go", "	return OtherPrompt\n", "	return Send\n", "state lost, edited in bucket"},
 		"a request given up sends":      {"journal/judge.go", "	case j.isGivenUp(r):\n		return Send\n", "", "create, and a decision in bucket"},
-		"a job given up is replaced":    {"job/decide.go", "	case isGivenUp, options", "	case options", "forget in bucket"},
-		"a closed job has a successor":  {"journal/call.go", "		r.Refuses = true\n", "", "closed job, create first in bucket"},
+		"a job given up is replaced":    {"job/decide.go", "	case e.isGivenUp, options", "	case options", "forget in bucket"},
+		"a closed job has a successor":  {"journal/call.go", "		r.Closed = true\n", "", "closed job, create first in bucket"},
 		"a create that failed is noted": {"journal/call.go", "		broken.Broken = true\n", "", "create times out, edited in bucket"},
 		"a message goes to the job that the name has": {
 			"journal/judge.go", "	case r.Job != w.Job && !j.isGivenUp(r):\n		return OtherJob\n", "", "older state, after -replace, edited in bucket",
@@ -71,7 +71,7 @@ func mutants() map[string]mutant {
 		"no POST without a claim":                                    {"journal/call.go", "		c.taken++\n	}\n	return err\n", "		c.taken++\n	}\n	return nil\n", create},
 		"a claim replaces only what was read":                        {"journal/call.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
 		"nothing is sent before the store has proved its conditions": {"journal/journal.go", "	err := j.store.Prove(ctx)\n", "	var err error\n", create},
-		"the response is recorded before it is used":                 {"journal/call.go", "	r.accept(r.Claim, jobID)\n	c.keep(&r)\n", "	r.accept(r.Claim, jobID)\n	c.unhold()\n", create},
+		"the response is recorded before it is used":                 {"journal/call.go", "	r.accept(r.Claim, jobID)\n	c.keep(&r)\n", "	r.accept(r.Claim, jobID)\n	c.letExit()\n", create},
 		"an outcome is offered until the store takes it":             {"journal/call.go", "	if !c.failed(c.write(ctx, r)) {", "	if c.failed(c.write(ctx, r)); true {", "long creates, remote state in bucket"},
 		"an adoption is recorded": {
 			"journal/call.go", "	return c.write(context.WithoutCancel(c.ctx), &r)\n", "	return nil\n", "two aliases, one name, one destroyed in bucket",
@@ -85,14 +85,14 @@ func mutants() map[string]mutant {
 		"what could not be adopted is not released": {
 			"job/resource.go", "endCreate(name, cmp.Or(outcome.JobID, request.Adopts))", "endCreate(name, cmp.Or(outcome.JobID))", "other address, no moved block in bucket",
 		},
-		"a taint keeps the job":                       {"job/resource.go", "isKept = next.MayBeSame && !isLeaving", "isKept = false", "taint in bucket"},
-		"a job is left to a create of the same apply": {"job/resource.go", "	if isKept || isLeaving && r.provider.Command != \"test\" {", "	if isKept {", "other address, destroyed first in bucket"},
+		"a taint keeps the job":                       {"job/resource.go", "isKept = successor.MayBeSame && !isNameGone", "isKept = false", "taint in bucket"},
+		"a job is left to a create of the same apply": {"job/resource.go", "	if isKept || isNameGone && r.provider.Command != \"test\" {", "	if isKept {", "other address, destroyed first in bucket"},
 		"a destroy keeps what another object has adopted": {
 			"journal/journal.go", " || adoption != AnyAdoption && r.Adoption != adoption {", " {", "two aliases, one name, one destroyed in bucket",
 		},
 		"a destroy releases": {"job/resource.go", "	err := j.Release(ctx, project, name, id, adoption)\n", "	_ = adoption\n	var err error\n", "terraform destroy in bucket"},
 		"a replacement without its journal fails": {
-			"job/resource.go", "	if err != nil && next != nil {\n", "	if false {\n", "-replace in bucket",
+			"job/resource.go", "	if err != nil && successor != nil {\n", "	if false {\n", "-replace in bucket",
 		},
 	}
 }

@@ -290,7 +290,7 @@ func (w *world) fingerprint() string {
 	defer w.mu.Unlock()
 	for _, r := range records {
 		fmt.Fprintf(&b, "record %s job %d released %t refuses %t broken %t",
-			r.Name, jobs[r.Job], r.Released, r.Refuses, r.Broken)
+			r.Name, jobs[r.Job], r.Released, r.Closed, r.Broken)
 		fmt.Fprint(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
 		fmt.Fprintln(&b)
 	}

@@ -15,6 +15,8 @@ import (
 var (
 	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	title    = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	goName   = regexp.MustCompile("`(\\w*[A-Za-z]\\w*)`")
+	word     = regexp.MustCompile(`\w+`)
 	noAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)
 )
 
@@ -71,6 +73,23 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s: %s leads nowhere", page, match[1])
 			} else if anchor != "" && (info.IsDir() || !anchors(read(file))[anchor]) {
 				t.Errorf("%s: %s: no such heading", page, match[1])
+			}
+		}
+	}
+}
+
+// What the maintainers' pages name is in the code.
+func TestLinks_names(t *testing.T) {
+	words := map[string]bool{}
+	for _, file := range filesIn(t, root, ".go", ".yml", "Makefile") {
+		for _, name := range word.FindAllString(read(t, "../"+file), -1) {
+			words[name] = true
+		}
+	}
+	for _, page := range []string{"CONTRIBUTING.md", "internal/README.md"} {
+		for _, match := range goName.FindAllStringSubmatch(read(t, "../"+page), -1) {
+			if !words[match[1]] {
+				t.Errorf("%s: nothing has the name %s", page, match[1])
 			}
 		}
 	}

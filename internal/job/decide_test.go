@@ -1,0 +1,84 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+)
+
+// Each row changes one thing after another of a completed job whose plan changes nothing.
+func TestDecide(t *testing.T) {
+	type edit = func(e *existing)
+	is := func(status agentapi.Status) edit {
+		return func(e *existing) { e.state.Status = types.StringValue(string(status)) }
+	}
+	prompt := func(text types.String) edit { return func(e *existing) { e.plan.Prompt = text } }
+	writeOnly := func(text types.String) edit {
+		return func(e *existing) { e.plan.Prompt, e.plan.PromptWO = types.StringNull(), text }
+	}
+	onFailure := func(what string) edit { return func(e *existing) { e.options.onFailure = what } }
+	verdict := func(v journal.Verdict) edit { return func(e *existing) { e.verdict = v } }
+	failed, archived, active := is(agentapi.StatusFailed), is(agentapi.StatusArchived), is(agentapi.StatusActive)
+	unwaited := func(e *existing) { e.options = waitOptions{} }
+	refuses := func(e *existing) { e.marks.IsClosed = true }
+	imported := func(e *existing) { e.state.Prompt = types.StringNull() }
+	unnamed := func(e *existing) { e.state.Name = types.StringNull() }
+	renamed := func(e *existing) { e.plan.Name = types.StringValue("other") }
+	triggers := func(e *existing) { e.plan.Triggers = types.MapValueMust(types.StringType, nil) }
+	givenUp := func(e *existing) { e.isGivenUp = true }
+	newProject := func(e *existing) { e.isNewProject = true }
+	newPrompt, noPrompt := prompt(types.StringValue("B")), prompt(types.StringNull())
+	at := func(attribute string) []path.Path { return []path.Path{path.Root(attribute)} }
+	for name, test := range map[string]struct {
+		edits []edit
+		want  change
+	}{
+		"nothing":                        {nil, change{}},
+		"an active job":                  {[]edit{active}, change{isWaited: true}},
+		"… without a wait":               {[]edit{active, unwaited}, change{}},
+		"a job that failed":              {[]edit{failed}, change{isClosed: true, fails: true}},
+		"… and only warns":               {[]edit{failed, onFailure(onWarn)}, change{isClosed: true}},
+		"… and nobody waited":            {[]edit{failed, unwaited}, change{isClosed: true, isUnnoticed: true}},
+		"… and is retried":               {[]edit{failed, onFailure(onRetry)}, change{effect: replace, isClosed: true, replacedAt: at("status")}},
+		"a request given up":             {[]edit{givenUp}, change{effect: replace, replacedAt: at("status")}},
+		"triggers":                       {[]edit{triggers}, change{effect: replace, replacedAt: at("triggers")}},
+		"another name":                   {[]edit{renamed}, change{effect: replace, replacedAt: at("name")}},
+		"another project":                {[]edit{newProject}, change{effect: replace}}, // the schema asks for it
+		"an imported job":                {[]edit{imported, unnamed, triggers}, change{effect: storePrompt}},
+		"… whose prompt is ignored":      {[]edit{imported, noPrompt}, change{}},
+		"an ignored prompt":              {[]edit{noPrompt}, change{}},
+		"a new prompt":                   {[]edit{newPrompt}, change{effect: sendMessage}},
+		"… for an active job":            {[]edit{newPrompt, active}, change{effect: sendMessage, isWaited: true}},
+		"… and triggers":                 {[]edit{newPrompt, triggers}, change{effect: replace, replacedAt: at("triggers")}},
+		"… for a job that failed":        {[]edit{newPrompt, failed}, change{effect: replaceClosed, isClosed: true, replacedAt: at("prompt")}},
+		"… for an archived one":          {[]edit{newPrompt, archived}, change{effect: replaceClosed, isClosed: true, replacedAt: at("prompt")}},
+		"… for one that refuses":         {[]edit{newPrompt, refuses}, change{effect: replaceClosed, isClosed: true, replacedAt: at("prompt")}},
+		"… that was sent before":         {[]edit{newPrompt, refuses, verdict(journal.AlreadySent)}, change{effect: sendMessage, isClosed: true}},
+		"… that may have been sent":      {[]edit{newPrompt, refuses, verdict(journal.UnknownMessage)}, change{effect: sendMessage, isClosed: true}},
+		"not known yet":                  {[]edit{prompt(types.StringUnknown())}, change{effect: sendMessage}},
+		"… for a job that has failed":    {[]edit{prompt(types.StringUnknown()), failed}, change{effect: replaceClosed, isClosed: true, replacedAt: at("prompt")}},
+		"write-only, for one that fails": {[]edit{writeOnly(types.StringValue("B")), failed}, change{effect: replaceClosed, isClosed: true, replacedAt: at("status")}},
+		"… not known yet":                {[]edit{writeOnly(types.StringUnknown()), failed}, change{effect: sendMessage, isClosed: true}},
+	} {
+		state := jobModel{
+			Name: types.StringValue("docs"), Prompt: types.StringValue("A"), arguments: arguments{Triggers: types.MapNull(types.StringType)},
+			shownJob: shownJob{ID: types.StringValue("J"), Status: types.StringValue(string(agentapi.StatusCompleted))},
+		}
+		plan := state
+		e := existing{plan: &plan, state: &state, marks: new(messageMarks), options: waitOptions{enabled: true, onFailure: onError}}
+		for _, edit := range test.edits {
+			edit(&e)
+		}
+		if diff := cmp.Diff(test.want, e.decide(), cmp.AllowUnexported(change{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
