@@ -147,7 +147,7 @@ func (c *plannedCreate) sends() bool {
 // mayKeepJob reports whether the apply may adopt the job that the name has, or send it the prompt,
 // as far as the plan knows.
 func (c *plannedCreate) mayKeepJob() bool {
-	return c.record == nil || c.record.Last == nil || c.verdict == journal.Adopt || c.verdict == journal.Continue
+	return c.record == nil || c.record.IsFree() || c.verdict == journal.Adopt || c.verdict == journal.Continue
 }
 
 // adopted is the job that the apply adopts for sure; empty without one.

@@ -91,6 +91,17 @@ func TestNames(t *testing.T) {
 			{objects: []object{a.at("new")}, creates: 1},
 			{objects: []object{gone("new")}, creates: 1, after: has("a 1!")},
 		}
+		again := step{before: func(l *life) { l.s.ClearFaults() }, objects: []object{a.at("new")}, says: []string{adopted}, creates: 1}
+		if isFirst { // the state has the job, which is tainted
+			again.says = nil
+		}
+		lives[of("a changed address, and its job cannot be read")] = []step{
+			first, {
+				before:  injects(simulator.Fault{Kind: simulator.KindGet, Skip: 1, Times: -1, Status: 404}),
+				objects: inOrder(gone("a"), a.at("new")), says: []string{notReadable}, creates: 1, after: has("a 1"),
+			},
+			again,
+		}
 		changed := step{objects: inOrder(gone("a"), named("a", "B").at("new")), says: []string{mayStop, stops, removed}, creates: 1, after: has("a 1!")}
 		if isFirst { // its name is free by then
 			changed.says, changed.creates, changed.after = []string{mayStop, removed}, 2, has("a 2")

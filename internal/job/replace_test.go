@@ -4,6 +4,7 @@
 package job_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,6 +48,15 @@ func TestReplacement(t *testing.T) {
 			return destroyFirst
 		}
 		taints := func(l *life) { l.state["docs"][0].Tainted = true }
+		isFree := func(l *life) { // an apply could not record that it adopted the job
+			taints(l)
+			for file, text := range l.stored() {
+				text = strings.Replace(text, `"name":"docs"`, `"name":"docs","released":true`, 1)
+				if err := errors.Join(os.Remove(file), os.WriteFile(file, []byte(text), 0o400)); err != nil {
+					l.t.Error(err)
+				}
+			}
+		}
 		fails := func(l *life) { l.s.SetStatus(l.state["docs"][0].Get("id").(string), "failed") }
 		later1m := func(*life) { time.Sleep(time.Minute) }
 		triggers := func(v any) attrs { return attrs{"triggers": attrs{"v": v}} }
@@ -58,6 +68,7 @@ func TestReplacement(t *testing.T) {
 		for name, steps := range map[string][]step{
 			"N22 forced":  {first, {objects: forced(nil), says: says(adopted), creates: count(2, 1), after: has(fmt.Sprint("docs ", count(2, 1)))}, stays(count(2, 1))},
 			"N22 tainted": {first, {before: taints, objects: a, says: []string{adopted}, creates: 1, after: has("docs 1")}, stays(1)},
+			"tainted, and its name is free": {first, {before: isFree, objects: a, says: map[bool][]string{false: {adopted}}[createFirst], creates: count(1, 2)}, stays(count(1, 2))},
 			"N22 triggers": {
 				{objects: of("A", triggers("1")), creates: 1}, {objects: of("A", triggers("2")), creates: 2, after: has("docs 2")}, {objects: of("A", triggers("2")), creates: 2},
 			},

@@ -282,8 +282,9 @@ func (c *Call) Assign(ctx context.Context, started time.Time) error {
 		}
 		r := c.claimed(false)
 		r.accept(r.Claim, c.wanted.Job)
-		// Nothing was sent, so it is no message, whose effect an adoption would wait for.
-		r.Started, r.Last.IsMessage = started, false
+		// Nothing was sent, so it is no message, whose effect an adoption would wait for. An object at
+		// another address, which this apply destroys, must not release the name.
+		r.Started, r.Last.IsMessage, r.Adoption = started, false, newID()
 		//nolint:contextcheck // the CLI's own, without our deadline
 		if err := c.write(context.WithoutCancel(c.ctx), r); !errors.Is(err, ErrTaken) {
 			return err

@@ -582,7 +582,7 @@ func TestAssign(t *testing.T) {
 			t.Fatal(before, err)
 		}
 		want(t, "accesses", c.took(), "get put")
-		want(t, before, w.record("n"), "J create")
+		want(t, before, w.record("n"), "J create, adopted")
 		if r, _, err := j.get(t.Context(), "p", "n"); err != nil || !r.Started.Equal(started) {
 			t.Errorf("%+v, %v", r, err)
 		}

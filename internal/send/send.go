@@ -268,21 +268,22 @@ func otherPrompt(verdict journal.Verdict, status agentapi.Status) step {
 	return stop
 }
 
-// adopt adopts the job of a create.
+// adopt adopts the job of a create before it reads it: a Delete of this process may have released
+// the name, and the next apply must not send again because the job cannot be read now.
 func (o *Operation) adopt(ctx context.Context, record *journal.Record) (Outcome, step) {
-	out := o.readJob(ctx, Adopted, record)
-	switch {
-	case out.Err != nil:
-		return out, stop
-	case out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
-		return Outcome{}, post
-	}
 	err := o.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
 	switch {
 	case errors.Is(err, journal.ErrTaken):
 		return Outcome{}, lookAgain
 	case err != nil:
 		return Outcome{Result: JournalUnusable, Err: err}, stop
+	}
+	out := o.readJob(ctx, Adopted, record)
+	switch {
+	case out.Err != nil && record.Broken:
+		o.NoteBroken() //nolint:contextcheck // as above
+	case out.Err == nil && out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
+		return Outcome{}, post
 	}
 	return out, stop
 }

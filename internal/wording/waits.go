@@ -60,7 +60,7 @@ func (n Next) AfterFailure() string {
 	case n.IsKept:
 		return "The job stays in the state. " + n.another(instead)
 	case n.IsTainted:
-		return n.tainted() + "sends nothing, and fails again. " + n.another(instead) + keepFailed + n.unprotect()
+		return n.tainted() + "sends nothing, and fails again. " + n.another(instead) + keepFailed + unprotect("state rm")
 	}
 	return "Each apply fails, without sending anything, until there is another job. " + n.another(instead) + keepFailed
 }
@@ -72,19 +72,18 @@ func (n Next) AfterTimeout() string {
 		text = n.tainted() + "keeps the job, although Terraform plans to replace it, and resumes waiting without sending anything."
 	}
 	text += " If the job never finishes: " + strings.Replace(n.another("triggers"), "To", "to", 1)
-	if n.IsTainted {
-		text += n.unprotect()
+	switch {
+	case n.IsTainted && n.Request == "":
+		text += unprotect("untaint") // only the state has the job
+	case n.IsTainted:
+		text += unprotect("state rm")
 	}
 	return text
 }
 
-// unprotect says how to go on with a tainted resource that no plan may destroy. With a record, the
-// job outlives the state, and without the resource, another one can start.
-func (n Next) unprotect() string {
-	command := "state rm"
-	if n.Request == "" {
-		command = "untaint"
-	}
+// unprotect says how to go on with a tainted resource that no plan may destroy. Without the
+// resource, another job can start. With a record, the job outlives the state.
+func unprotect(command string) string {
 	return " If prevent_destroy stops the plan, first run: terraform (or tofu) " + command + " ADDRESS"
 }
 
