@@ -66,8 +66,8 @@ func TestReplacement(t *testing.T) {
 		first, failed1 := step{objects: a, creates: 1}, step{objects: fail, says: []string{failed}, creates: 1}
 		stays := func(creates int) step { return step{objects: a, creates: creates} }
 		for name, steps := range map[string][]step{
-			"N22 forced":  {first, {objects: forced(nil), says: says(adopted), creates: count(2, 1), after: has(fmt.Sprint("docs ", count(2, 1)))}, stays(count(2, 1))},
-			"N22 tainted": {first, {before: taints, objects: a, says: []string{adopted}, creates: 1, after: has("docs 1")}, stays(1)},
+			"N22 forced":                    {first, {objects: forced(nil), says: says(adopted), creates: count(2, 1), after: has(fmt.Sprint("docs ", count(2, 1)))}, stays(count(2, 1))},
+			"N22 tainted":                   {first, {before: taints, objects: a, says: []string{adopted}, creates: 1, after: has("docs 1")}, stays(1)},
 			"tainted, and its name is free": {first, {before: isFree, objects: a, says: map[bool][]string{false: {adopted}}[createFirst], creates: count(1, 2)}, stays(count(1, 2))},
 			"N22 triggers": {
 				{objects: of("A", triggers("1")), creates: 1}, {objects: of("A", triggers("2")), creates: 2, after: has("docs 2")}, {objects: of("A", triggers("2")), creates: 2},
