@@ -64,7 +64,7 @@ func (c change) replaces() bool { return c.effect == replace || c.effect == repl
 func (e existing) decide() change {
 	plan, state, options := e.plan, e.state, e.options
 	hasFailed, isIgnored := state.is(agentapi.StatusFailed), plan.promptText().IsNull()
-	isImported := e.marks.isImported(state)
+	isImported := state.comparedPrompt().IsNull() && e.marks.Prompt == "" // nothing has a prompt of it
 	isNewPrompt := !isImported && !isIgnored && !e.marks.isLastPrompt(plan, state)
 	isSent := e.verdict == journal.AlreadySent || e.verdict == journal.UnknownMessage
 	c := change{

@@ -142,11 +142,6 @@ func (m *messageMarks) interrupted(after wait.Event, status agentapi.Status) {
 	}
 }
 
-// isImported reports whether neither a state nor its marks have a prompt of the job.
-func (m *messageMarks) isImported(state *jobModel) bool {
-	return state.comparedPrompt().IsNull() && m.Prompt == ""
-}
-
 // isLastPrompt reports whether a plan has the prompt that the job of a state was last sent.
 func (m *messageMarks) isLastPrompt(plan, state *jobModel) bool {
 	had, prompt := state.comparedPrompt(), plan.comparedPrompt()
