@@ -50,7 +50,7 @@ type planMarks struct {
 // successor is a new object, as a plan shows it to the Delete of the object that it replaces.
 type successor struct {
 	Name      string `json:"name,omitempty"`
-	MayBeSame bool   `json:"same,omitempty"` // the name has a job of the same request, or the plan cannot tell
+	MayBeSame bool   `json:"same,omitempty"` // its create may adopt the job or send it a message, as far as the plan knows
 	Prompt    string `json:"had,omitempty"`  // the hash of the last write-only prompt of the object that has the name
 }
 

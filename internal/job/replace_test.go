@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
@@ -107,6 +108,16 @@ func TestReplacement(t *testing.T) {
 		} {
 			if !strings.HasSuffix(how, "last") || strings.HasPrefix(name, "failed") { // nothing else leaves a deposed object
 				lives[name+how] = steps
+			}
+		}
+		if createFirst { // what was not adopted is the old object's still
+			lives["forced, and its job cannot be read"+how] = []step{
+				first,
+				{
+					before:  injects(simulator.Fault{Kind: simulator.KindGet, Skip: 1, Times: -1, Status: 404}),
+					objects: forced(nil), says: []string{notReadable}, creates: 1,
+				},
+				{before: func(l *life) { l.s.ClearFaults() }, objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")},
 			}
 		}
 	}

@@ -245,7 +245,7 @@ func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record 
 		}
 		then := otherPrompt(verdict, out.Job.Status)
 		if then == postMessage {
-			o.Request.Job, then = record.Job, post
+			o.Request.Job, o.isCounted, then = record.Job, false, post // it counts as a message
 			o.BecomeMessage(record.Job)
 		}
 		out.Job = nil
@@ -268,22 +268,30 @@ func otherPrompt(verdict journal.Verdict, status agentapi.Status) step {
 	return stop
 }
 
-// adopt adopts the job of a create before it reads it: a Delete of this process may have released
-// the name, and the next apply must not send again because the job cannot be read now.
-func (o *Operation) adopt(ctx context.Context, record *journal.Record) (Outcome, step) {
-	err := o.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
+// adopt adopts the job of a create, once it can be read. If a Delete of this process has released
+// the name, it is adopted before: else the next apply would send again because the read failed.
+func (o *Operation) adopt(ctx context.Context, record *journal.Record) (out Outcome, then step) {
+	var err error
+	wasFree := record.IsFree()
+	if wasFree {
+		err = o.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
+	}
+	if err == nil {
+		out = o.readJob(ctx, Adopted, record)
+		switch {
+		case out.Err != nil:
+			return out, stop
+		case out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
+			return Outcome{}, post
+		case !wasFree:
+			err = o.Adopt() //nolint:contextcheck // as above
+		}
+	}
 	switch {
 	case errors.Is(err, journal.ErrTaken):
 		return Outcome{}, lookAgain
 	case err != nil:
 		return Outcome{Result: JournalUnusable, Err: err}, stop
-	}
-	out := o.readJob(ctx, Adopted, record)
-	switch {
-	case out.Err != nil && record.Broken:
-		o.NoteBroken() //nolint:contextcheck // as above
-	case out.Err == nil && out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
-		return Outcome{}, post
 	}
 	return out, stop
 }

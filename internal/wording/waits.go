@@ -32,6 +32,9 @@ const (
 	Resumes = "The job is in the state. The next apply resumes waiting without sending anything."
 
 	keepFailed = " To keep the failed job, set on_failure = \"warn\" in the wait block."
+	// unprotect says how to go on with a tainted resource that no plan may destroy.
+	unprotect = " If prevent_destroy stops the plan, first run: terraform (or tofu) untaint ADDRESS to keep the job, " +
+		"or: terraform (or tofu) state rm ADDRESS for another one."
 )
 
 // instead says what to change for another job in the place of one that failed: one that has not is
@@ -60,7 +63,7 @@ func (n Next) AfterFailure() string {
 	case n.IsKept:
 		return "The job stays in the state. " + n.another(instead)
 	case n.IsTainted:
-		return n.tainted() + "sends nothing, and fails again. " + n.another(instead) + keepFailed + unprotect("state rm")
+		return n.tainted() + "sends nothing, and fails again. " + n.another(instead) + keepFailed + unprotect
 	}
 	return "Each apply fails, without sending anything, until there is another job. " + n.another(instead) + keepFailed
 }
@@ -72,19 +75,10 @@ func (n Next) AfterTimeout() string {
 		text = n.tainted() + "keeps the job, although Terraform plans to replace it, and resumes waiting without sending anything."
 	}
 	text += " If the job never finishes: " + strings.Replace(n.another("triggers"), "To", "to", 1)
-	switch {
-	case n.IsTainted && n.Request == "":
-		text += unprotect("untaint") // only the state has the job
-	case n.IsTainted:
-		text += unprotect("state rm")
+	if n.IsTainted {
+		text += unprotect
 	}
 	return text
-}
-
-// unprotect says how to go on with a tainted resource that no plan may destroy. Without the
-// resource, another job can start. With a record, the job outlives the state.
-func unprotect(command string) string {
-	return " If prevent_destroy stops the plan, first run: terraform (or tofu) " + command + " ADDRESS"
 }
 
 func (n Next) tainted() string {
