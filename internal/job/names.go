@@ -40,7 +40,7 @@ type names struct {
 // more than once.
 type owner struct {
 	job      string // of the resource, or the one that it replaces; empty if the plan sees a new one
-	request  string // tells two owners apart: of a new resource, what it sends; of a job's, its name; empty if the plan does not know it
+	request  string // what a new resource sends, or the name of one that has a job; empty if the plan does not know it
 	keepsJob bool   // it keeps the job
 }
 

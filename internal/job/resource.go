@@ -99,8 +99,9 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	defer cancel()
 	outcome := operation.Send(ctx)
 	warnings := saveOutcome(ctx, &job, outcome, operation, out) // before anything else
-	// A Delete of this apply must not release a job that the next apply adopts: the resource may have
-	// had another address.
+	// If the resource had another address, the object there is destroyed in this apply, perhaps after
+	// this create. Its Delete must not release the name of a job that this one has, or that the next
+	// apply adopts.
 	r.provider.names.endCreate(name, cmp.Or(outcome.JobID, request.Adopts))
 	r.noteRefusal(ctx, &job, &outcome, operation, true, out)
 	sayOutcome(&job, outcome, operation.Request, out)
