@@ -147,10 +147,16 @@ func (p *player) check(t turn, number int) *breach {
 	t.Ignored = t.Ignored && p.mayIgnore(t)
 	t.Unknown = t.Unknown && !t.Ignored
 	p.stored = append(p.stored, p.cli.Instance)
-	before, hasFailed := len(p.sim.Jobs()), p.cli.Get("status") == failed
+	before, hasFailed, isUnnamed := len(p.sim.Jobs()), p.cli.Get("status") == failed, p.cli.Get("name") == nil
 	got := p.play(t, number)
 	for _, job := range p.sim.Jobs()[:min(before, len(p.sim.Jobs()))] { // before the run, or while a refresh lasted
-		hasFailed = hasFailed || job.Status == failed
+		if job.Status == failed {
+			hasFailed = true
+			p.known[job.ID] = p.known[job.ID] || t.OnFailure == "retry" // it may be replaced
+		}
+		// An imported job that gets its name while its prompt is ignored takes that from another job
+		// without a word.
+		p.known[job.ID] = p.known[job.ID] || t.Ignored && isUnnamed
 	}
 	p.once(t, got, t.OnFailure == "retry" && hasFailed)
 	p.remember(t, got, before)
@@ -221,8 +227,7 @@ func (p *player) checkEnd(number int) *breach {
 	}
 	records := p.recorded() // which "terraform query" lists
 	for _, job := range p.sim.Jobs() {
-		isRetried := job.Status == failed // perhaps: on_failure asks for it
-		if p.life.Journal == on && !p.known[job.ID] && !strings.Contains(records, job.ID) && !isRetried {
+		if p.life.Journal == on && !p.known[job.ID] && !strings.Contains(records, job.ID) {
 			p.Errorf("the job %q was lost", job.Prompts)
 		}
 	}
