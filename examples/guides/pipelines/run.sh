@@ -101,7 +101,7 @@ plan() {
   local link address again=() options=()
   if [ -n "${PULL-}" ]; then options=(-lock=false); fi # its role cannot lock, and an apply may hold the lock
   plan_once "${options[@]}"
-  # A message goes on with an open pull request. Once that is merged or closed, another job opens the next one.
+  # A message continues an open pull request. Once that is merged or closed, another job opens the next one.
   while IFS=$'\t' read -r link address; do
     case $(is_open "$link") in
       false) again+=("-replace=$address") ;;

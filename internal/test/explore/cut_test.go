@@ -126,7 +126,7 @@ func (r *run) step(k kind, name string) way {
 		r.end()
 	case stalled:
 		r.end()
-		time.Sleep(1500 * time.Millisecond) // while the next run goes on
+		time.Sleep(1500 * time.Millisecond) // while the next run is active
 	case interrupted:
 		r.interrupt()
 	case abandoned:

@@ -1,0 +1,94 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
+)
+
+// saveOutcome writes to the state what became of a request, from the moment that its job may have
+// the prompt, so that no later apply sends that again.
+func saveOutcome(
+	ctx context.Context, job *jobModel, outcome send.Outcome, operation *send.Operation, out stateWriter,
+) (warnings diag.Diagnostics) {
+	if outcome.JobID == "" {
+		return nil
+	}
+	isMessage, lastMessage, marks := operation.Request.Kind() == send.Message, outcome.Record.LastMessage(), &out.marks.message
+	switch {
+	case outcome.Job != nil:
+		warnings = job.set(outcome.Job)
+	case job.Status.IsUnknown(): // it is a create, whose job cannot be read
+		job.set(&agentapi.Job{ID: outcome.JobID})
+	}
+	switch {
+	case isMessage && outcome.Job == nil:
+		marks.messaged(time.Time{})
+	case isMessage:
+		at := time.Now()
+		if outcome.Result == send.AlreadySent {
+			at = outcome.Record.Last.SentAt
+		}
+		marks.messaged(at)
+		job.Status = types.StringValue(string(agentapi.StatusActive)) // what was read may be from before the message
+	case outcome.Result == send.Adopted && lastMessage != nil:
+		marks.SentAt, marks.Unconfirmed = lastMessage.SentAt, lastMessage.Unknown
+	}
+	out.marks.record.Adoption = operation.Adoption()
+	out.save(ctx, job)
+	return warnings
+}
+
+// sayOutcome says what became of a request, unless this run has sent it.
+func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, out stateWriter) {
+	switch outcome.Result {
+	case send.Sent:
+	case send.Adopted:
+		if !outcome.Record.Broken { // else it is the job of this resource, which was tainted
+			addWarning(out.diags, wording.Adopted(outcome, request))
+		}
+	case send.AlreadySent:
+		addWarning(out.diags, wording.AlreadySent(outcome, request))
+	case send.Closed:
+		facts := job.facts()
+		facts.RefusedMessage = out.marks.message.IsClosed
+		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
+	default:
+		addError(out.diags, wording.NotAccepted(outcome, request))
+	}
+}
+
+// noteRefusal notes that a job which has finished has refused a message, because of its prompt or
+// because it has finished: a service may refuse messages to every such job. If this and earlier
+// refusals show that the job accepts none any more, the next plan replaces it. A create has no
+// private state that could keep an earlier refusal, so for it one is enough.
+func (r *jobResource) noteRefusal(
+	ctx context.Context, job *jobModel, outcome *send.Outcome, operation *send.Operation, isCreate bool, out stateWriter,
+) {
+	request, reason, marks := operation.Request, agentapi.ReasonOf(outcome.Err), &out.marks.message
+	if request.Kind() != send.Message || reason != agentapi.ReasonPrompt && reason != agentapi.ReasonJob {
+		return
+	}
+	shown, err := r.provider.Sender.Client.ReadJob(ctx, request.Project, request.Job)
+	if err != nil || !shown.Status.Terminal() || wait.MayBeStale(shown.Status, marks.SentAt) {
+		return
+	}
+	if !isCreate {
+		marks.refuses(promptHash(request.Job, job.comparedPrompt()), reason)
+		out.marks.write(ctx, out.private)
+	}
+	if outcome.BecameClosed = isCreate || marks.IsClosed; outcome.BecameClosed {
+		operation.NoteClosed() //nolint:contextcheck // it has the context of Begin, without our deadline
+	}
+}
