@@ -13,7 +13,11 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	framework "github.com/hashicorp/terraform-plugin-framework/provider"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
 // version is set by the release build.
@@ -43,7 +47,15 @@ func main() {
 	// response is due. Nobody reads the channel: Windows has no signal.Ignore.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 
-	if err := plugin.Serve(context.Background(), version, getenv, *attach); err != nil {
+	newProvider := func(process *cli.Process) framework.Provider {
+		return provider.New(version, provider.Options{Process: process, Getenv: getenv})
+	}
+	err := provider.SilenceUnreadLog()
+	if err == nil {
+		err = plugin.Serve(context.Background(), provider.Address, newProvider, *attach)
+	}
+	if err != nil {
+		log.SetOutput(os.Stderr) // it may be silenced
 		log.Fatal(err)
 	}
 }

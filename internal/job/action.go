@@ -22,7 +22,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
-	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -127,15 +126,15 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	resp.Diagnostics.Append(diags...)
 	project := a.provider.projectOr(config.ProjectID, &resp.Diagnostics).ValueString()
 	if config.Prompt.IsNull() && config.PromptWO.IsNull() { // the configuration had one, or validation had failed
-		validate.ErrorAt(&resp.Diagnostics, path.Root("prompt_wo"), wording.PromptNotPassed.Of(wording.Job{Project: project}, nil))
+		ErrorAt(&resp.Diagnostics, path.Root("prompt_wo"), wording.PromptNotPassed.Of(wording.Job{Project: project}, nil))
 	}
 	prompts := jobModel{Prompt: config.Prompt, PromptWO: config.PromptWO, ProjectID: types.StringValue(project)}
 	if resp.Diagnostics.HasError() || !prompts.checkPrompts(&resp.Diagnostics) {
 		return
 	}
 	if a.kind == send.Message { // a plan may not have known it
-		if err := validate.CheckID(config.JobID.ValueString()); err != nil {
-			validate.ErrorAt(&resp.Diagnostics, path.Root("job_id"), wording.InvalidID.Because(err, "The prompt was not sent."))
+		if err := CheckID(config.JobID.ValueString()); err != nil {
+			ErrorAt(&resp.Diagnostics, path.Root("job_id"), wording.InvalidID.Because(err, "The prompt was not sent."))
 			return
 		}
 	}
@@ -234,7 +233,7 @@ func sendMessageSchema(ctx context.Context) schema.Schema {
 	attributes["job_id"] = schema.StringAttribute{
 		Required:            true,
 		MarkdownDescription: "Id of the job.",
-		Validators:          []validator.String{validate.ID()},
+		Validators:          []validator.String{ValidID()},
 	}
 	return schema.Schema{
 		MarkdownDescription: "Sends a follow-up message to a job, whoever started it, and waits until the job finishes again. " +
@@ -263,7 +262,7 @@ func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 		"project_id": schema.StringAttribute{
 			Optional:            true,
 			MarkdownDescription: projectID + " Default: the provider's `project_id`.",
-			Validators:          []validator.String{validate.ID()},
+			Validators:          []validator.String{ValidID()},
 		},
 	}
 }

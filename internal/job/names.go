@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -63,7 +62,7 @@ func (d *ProviderData) own(plan *jobModel, o owner, found string, diags *diag.Di
 		isOnly = d.names.own(ofJob(found), o) && isOnly
 	}
 	if !isOnly && !d.names.isApplying.Load() {
-		validate.ErrorAt(diags, path.Root("name"), wording.DuplicateName(name, plan.ProjectID.ValueString()))
+		ErrorAt(diags, path.Root("name"), wording.DuplicateName(name, plan.ProjectID.ValueString()))
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
-	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -63,7 +62,7 @@ func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, out s
 	case send.Closed:
 		facts := job.facts()
 		facts.RefusedMessage = out.marks.message.IsClosed
-		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
+		ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	default:
 		addError(out.diags, wording.NotAccepted(outcome, request))
 	}

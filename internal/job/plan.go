@@ -14,7 +14,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
-	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -90,7 +89,7 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 	// it from a replacement with create_before_destroy (T3), which also sends while the name has a
 	// job.
 	if text, isNeeded := c.warning(); isNeeded && !isApplying && (c.verdict != journal.Send || d.Command == "plan") {
-		validate.WarnAt(diags, path.Root("name"), text)
+		WarnAt(diags, path.Root("name"), text)
 	}
 	return c
 }
@@ -146,11 +145,11 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	case c.effect == sendMessage && plan.Name.IsNull():
 		checkName(request, diags)
 	case c.effect == sendMessage && (verdict == journal.OtherJob || verdict == journal.Wait):
-		validate.WarnAt(diags, path.Root("name"), wording.WillStop(verdict, request, record))
+		WarnAt(diags, path.Root("name"), wording.WillStop(verdict, request, record))
 	case c.effect == sendMessage && verdict == journal.Send && !c.isMissing && !c.isClosed:
 		d.planRequest(request, diags)
 	case c.effect == storePrompt && verdict == journal.OtherJob && !record.IsUnknownCreate(): // which the import decides about
-		validate.WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
+		WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
 	}
 	d.warn(ctx, c, &plan, &state, &marks.message, diags)
 }
@@ -173,7 +172,7 @@ func (d *ProviderData) peekMessage(
 func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics) {
 	job := state.facts()
 	job.RefusedMessage = m.IsClosed
-	warn := func(at path.Path, text wording.Text) { validate.WarnAt(diags, at, text.Of(job, nil)) }
+	warn := func(at path.Path, text wording.Text) { WarnAt(diags, at, text.Of(job, nil)) }
 	prompt, status := plan.promptPath(), path.Root("status")
 	switch {
 	case c.effect == replaceClosed:
@@ -183,7 +182,7 @@ func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel
 	case c.effect == sendMessage && c.isClosed && plan.promptText().IsUnknown():
 		warn(prompt, wording.PromptNotKnownClosed)
 	case c.fails:
-		validate.WarnAt(diags, status, wording.FailedEarlier(job, d.lastRequest(ctx, state)))
+		WarnAt(diags, status, wording.FailedEarlier(job, d.lastRequest(ctx, state)))
 	case c.isUnnoticed:
 		warn(status, wording.FailedUnnoticed)
 	}

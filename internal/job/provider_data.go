@@ -14,7 +14,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
-	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -82,7 +81,7 @@ func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) type
 		return own
 	}
 	if d.ProjectID.IsNull() {
-		validate.ErrorAt(diags, path.Root("project_id"),
+		ErrorAt(diags, path.Root("project_id"),
 			wording.Missing("project_id", EnvProjectID, "a project for the job, in its block or as the default"))
 	}
 	return d.ProjectID

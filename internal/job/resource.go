@@ -22,7 +22,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
-	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -88,7 +87,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		return
 	}
 	if !r.provider.names.beginCreate(name) {
-		validate.ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(request.Name, request.Project))
+		ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(request.Name, request.Project))
 		return
 	}
 
@@ -345,7 +344,7 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 // would be recorded.
 func checkName(request send.Request, diags *diag.Diagnostics) (ok bool) {
 	if request.Name == "" {
-		validate.ErrorAt(diags, path.Root("name"), wording.NameMissing(request))
+		ErrorAt(diags, path.Root("name"), wording.NameMissing(request))
 	}
 	return request.Name != ""
 }

@@ -1,23 +1,22 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package plugin is the process: it serves the provider, drains it when the CLI
+// Package plugin is the process: it serves a provider, drains it when the CLI
 // ends, and works around bugs in the framework and the CLIs.
 package plugin
 
 import (
 	"context"
 	"errors"
-	"log"
 	"os"
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
@@ -33,16 +32,13 @@ const (
 
 var errCLIGone = errors.New("the CLI is gone")
 
-// Serve runs the plugin until the CLI shuts it down or ends. With debug it prints how to
-// attach a CLI instead of being started by one, and keeps no journal. getenv is of TakeEnvironment.
-func Serve(ctx context.Context, version string, getenv func(string) string, debug bool) error {
-	defer log.SetOutput(log.Writer()) // main reports an error there
-	if err := silenceUnreadLog(); err != nil {
-		return err
-	}
+// Serve runs the plugin until the CLI shuts it down or ends. newProvider makes the provider that is
+// published at the address, for the process whose journal it keeps. With debug, Serve prints how to
+// attach a CLI instead of being started by one, and the process is nil.
+func Serve(ctx context.Context, address string, newProvider func(*cli.Process) provider.Provider, debug bool) error {
 	if debug {
-		return tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
-			return NewServer(ctx, provider.New(version, provider.Options{Getenv: getenv}))
+		return tf6server.Serve(address, func() tfprotov6.ProviderServer {
+			return NewServer(ctx, newProvider(nil))
 		}, tf6server.WithManagedDebug(), tf6server.WithManagedDebugStopSignals([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}))
 	}
 	process := cli.This()
@@ -50,9 +46,7 @@ func Serve(ctx context.Context, version string, getenv func(string) string, debu
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {
-		served <- tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
-			return NewServer(ctx, provider.New(version, provider.Options{Process: process, Getenv: getenv}))
-		})
+		served <- tf6server.Serve(address, func() tfprotov6.ProviderServer { return NewServer(ctx, newProvider(process)) })
 	}()
 	return End(ctx, process, served)
 }

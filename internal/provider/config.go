@@ -22,7 +22,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
-	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -80,8 +79,8 @@ func (m providerModel) providerData(
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
 	}
 	if project := data.ProjectID; !project.IsNull() && !project.IsUnknown() {
-		if err := validate.CheckID(project.ValueString()); err != nil {
-			validate.ErrorAt(diags, path.Root("project_id"), wording.InvalidProject.Because(err, origin(m.ProjectID, job.EnvProjectID)))
+		if err := job.CheckID(project.ValueString()); err != nil {
+			job.ErrorAt(diags, path.Root("project_id"), wording.InvalidProject.Because(err, origin(m.ProjectID, job.EnvProjectID)))
 		}
 	}
 	data.Missing = m.missing()
@@ -102,7 +101,7 @@ func (m providerModel) providerData(
 		Max: durationOr(poll.MaxInterval, defaultMaxInterval),
 	}
 	if schedule.Min > schedule.Max && known {
-		validate.ErrorAt(diags, path.Root("poll").AtName("min_interval"),
+		job.ErrorAt(diags, path.Root("poll").AtName("min_interval"),
 			wording.PollIntervals(schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
 	}
 	settings, enabled := m.journal(ctx, diags)
@@ -145,9 +144,9 @@ func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 	base, err := parseBaseURL(value.ValueString())
 	switch {
 	case err != nil:
-		validate.ErrorAt(diags, path.Root("base_url"), wording.InvalidBaseURL.Because(err, origin(m.BaseURL, envBaseURL)))
+		job.ErrorAt(diags, path.Root("base_url"), wording.InvalidBaseURL.Because(err, origin(m.BaseURL, envBaseURL)))
 	case m.AdminKey.IsNull() && m.isElsewhere(base):
-		validate.ErrorAt(diags, path.Root("base_url"), wording.OtherBaseURL(envBaseURL))
+		job.ErrorAt(diags, path.Root("base_url"), wording.OtherBaseURL(envBaseURL))
 	}
 	return base
 }
@@ -165,7 +164,7 @@ func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
 	value := m.orEnv(m.AdminKey, envAdminKey)
 	if !value.IsUnknown() && !value.IsNull() {
 		if err := checkKey(value.ValueString()); err != nil {
-			validate.ErrorAt(diags, path.Root("admin_key"), wording.InvalidKey.Because(err, origin(m.AdminKey, envAdminKey)))
+			job.ErrorAt(diags, path.Root("admin_key"), wording.InvalidKey.Because(err, origin(m.AdminKey, envAdminKey)))
 		}
 	}
 	return agentapi.NewKey(value.ValueString())
@@ -187,7 +186,7 @@ func (m providerModel) limit(value types.Int64, name, variable string, diags *di
 	}
 	fromEnv, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		validate.ErrorAt(diags, path.Root(name), wording.BadLimit(variable, text))
+		job.ErrorAt(diags, path.Root(name), wording.BadLimit(variable, text))
 	} else if lower.Setting == "" || int64(fromEnv) < lower.Max {
 		lower = send.Limit{Setting: fmt.Sprintf("%s = %d", variable, fromEnv), Max: int64(fromEnv)}
 	}

@@ -5,7 +5,11 @@ package provider
 
 import (
 	"context"
+	"errors"
+	"io"
+	"log"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -15,12 +19,25 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 )
 
-// EnvLog is the variable that sets the level of this provider's own log.
-const EnvLog = "TF_LOG_PROVIDER_AGENT"
+const (
+	envLog    = "TF_LOG_PROVIDER_AGENT" // the level of this provider's log
+	envSDKLog = "TF_LOG_SDK"            // that of the framework's; longer names are of its parts
+)
 
-// LogRequested reports whether Terraform was asked for a log of its providers.
-func LogRequested() bool {
-	for _, variable := range []string{"TF_LOG", "TF_LOG_PROVIDER", EnvLog} {
+// SilenceUnreadLog turns the plugin's loggers off unless a log was requested. By default they format
+// every trace and the CLI drops it: most of the CPU of a refresh.
+func SilenceUnreadLog() error {
+	debugsSDK := slices.ContainsFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, envSDKLog) })
+	if debugsSDK || logRequested() {
+		return nil
+	}
+	log.SetOutput(io.Discard) // libraries of the stores write to it
+	return errors.Join(os.Setenv(envSDKLog, "off"), os.Setenv(envLog, "off"))
+}
+
+// logRequested reports whether Terraform was asked for a log of its providers.
+func logRequested() bool {
+	for _, variable := range []string{"TF_LOG", "TF_LOG_PROVIDER", envLog} {
 		if level := os.Getenv(variable); level != "" && !strings.EqualFold(level, "off") {
 			return true
 		}
@@ -30,7 +47,7 @@ func LogRequested() bool {
 
 // keyMask prepares a call's context so that nothing logged with it shows the key.
 func keyMask(key string) func(context.Context) context.Context {
-	if !LogRequested() {
+	if !logRequested() {
 		return func(ctx context.Context) context.Context { return ctx }
 	}
 	return func(ctx context.Context) context.Context {

@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
-	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 )
 
 func providerSchema() schema.Schema {
@@ -38,7 +38,7 @@ func providerSchema() schema.Schema {
 			"project_id": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "Project of jobs that set none. Default: `AGENT_PROJECT_ID`. A change affects new jobs only.",
-				Validators:          []validator.String{validate.ID()},
+				Validators:          []validator.String{job.ValidID()},
 			},
 			"request_timeout": schema.StringAttribute{
 				Optional:            true,

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	agent "github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
@@ -58,7 +59,7 @@ func install(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	provider, err = tfcli.InstallPlugin(ctx, dir)
-	_, _ = fmt.Fprintf(io.Discard, "%p", plugin.Serve) // else Go would take the results of a run before a change of the provider from its cache
+	_, _ = fmt.Fprintf(io.Discard, "%p %p", plugin.Serve, agent.New) // else Go takes results of an earlier provider from its cache
 	return err
 }
 

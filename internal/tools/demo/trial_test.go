@@ -27,6 +27,7 @@ import (
 	"github.com/hashicorp/go-version"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	agent "github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
@@ -80,7 +81,7 @@ func install(ctx context.Context, dir string) (err error) {
 		return fmt.Errorf("not two files in:\n%s", &installed)
 	}
 	withoutInit, withInit = files[0][1], files[1][1]
-	_, _ = fmt.Fprintf(io.Discard, "%p", plugin.Serve) // else Go would take the results of a run before a change of the provider from its cache
+	_, _ = fmt.Fprintf(io.Discard, "%p %p", plugin.Serve, agent.New) // else Go takes results of an earlier provider from its cache
 	return nil
 }
 

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package plugin
+package provider
 
 import (
 	"io"
@@ -32,7 +32,7 @@ func TestLogLevels(t *testing.T) {
 		log.SetOutput(os.Stderr)
 		t.Setenv("TF_LOG", "off")
 		t.Setenv(test.variable, test.value)
-		if err := silenceUnreadLog(); err != nil {
+		if err := SilenceUnreadLog(); err != nil {
 			t.Fatal(err)
 		}
 		agent, sdk := os.Getenv("TF_LOG_PROVIDER_AGENT"), os.Getenv("TF_LOG_SDK")
