@@ -257,6 +257,10 @@ func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record 
 	return Outcome{}, post
 }
 
+// OtherPromptText says in a plan what otherPrompt will decide.
+const OtherPromptText = "Apply starts another job if that one has failed or was archived, or if its resource leaves the name before. " +
+	"Otherwise it sends nothing and fails until you decide."
+
 // otherPrompt decides what a create does if its name has a job that was last sent another prompt.
 func otherPrompt(verdict journal.Verdict, status agentapi.Status) step {
 	switch {

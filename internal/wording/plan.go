@@ -49,12 +49,11 @@ const (
 
 // WillStop says in a plan why the record of a name will stop its apply.
 func WillStop(verdict journal.Verdict, r send.Request, record *journal.Record) Diagnostic {
-	const stops = "Apply sends nothing and fails until you decide."
+	effect := "Apply sends nothing and fails until you decide."
 	if verdict == journal.OtherPrompt {
-		return stopped(verdict, r, record, "Apply starts another job if that one has failed or was archived, or if its resource leaves the name "+
-			"before. Otherwise it sends nothing and fails until you decide.")
+		effect = send.OtherPromptText
 	}
-	return stopped(verdict, r, record, stops)
+	return stopped(verdict, r, record, effect)
 }
 
 // stopped describes what the record of a name says that stops a request, with the effect on the
