@@ -26,7 +26,7 @@ type Record struct {
 	Job      string    `json:"job,omitempty"`      // that the name has, or had before it was released
 	Started  time.Time `json:"started,omitzero"`   // when its create was sent
 	Released bool      `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
-	Closed   bool      `json:"refuses,omitempty"`  // the job refuses messages, so another prompt starts another one
+	Closed   bool      `json:"closed,omitempty"`   // the job refuses messages, so another prompt starts another one
 	Broken   bool      `json:"broken,omitempty"`   // the create failed although it had the job: its resource is tainted
 	Adoption string    `json:"adoption,omitempty"` // random: only the object whose state also has it can free the name
 	Last     *Request  `json:"last,omitempty"`     // that the service accepted, or may have accepted
@@ -40,7 +40,7 @@ type Request struct {
 	IsMessage bool          `json:"message,omitempty"`
 	Job       string        `json:"job,omitempty"`     // the recipient of a message
 	Prompt    string        `json:"prompt"`            // hash, salted with the id
-	Arguments string        `json:"triggers"`          // hash of triggers, and of what else tells creates apart beside the prompt
+	Arguments string        `json:"arguments"`         // hash of triggers, and of what else tells creates apart beside the prompt
 	Unknown   bool          `json:"unknown,omitempty"` // no response shows its outcome
 	Sender    cli.ProcessID `json:"sender"`
 	SentAt    time.Time     `json:"sent"`              // by the sender's clock
