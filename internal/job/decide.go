@@ -14,8 +14,8 @@ import (
 )
 
 // What an apply will do is decided here, from values to values: existing.decide for a job in the
-// state, and the methods of plannedCreate for one that is not there. What the record of a name says, the
-// journal's table has decided before.
+// state, and the methods of plannedCreate for one that is not there. What the record of a name
+// says, the journal's table has decided before.
 
 // existing is a job in the state, with all that decides what an apply does to it.
 type existing struct {

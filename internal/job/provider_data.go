@@ -62,8 +62,8 @@ func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
 	return false
 }
 
-// reportMissing reports whether a setting is missing. A refresh or a plan says so once, not for each
-// resource.
+// reportMissing reports whether a setting is missing. A refresh or a plan says so once, not for
+// each resource.
 func (d *ProviderData) reportMissing(diags *diag.Diagnostics) bool {
 	if len(d.Missing) > 0 {
 		d.saysMissing.Do(func() { d.usable(diags) })
