@@ -16,8 +16,8 @@ import (
 // statusClientClosed is how nginx reports a client that left before the response.
 const statusClientClosed = 499
 
-// refuses reports whether a response to a POST says that it had no effect. A redirect says so, but
-// HTTP has a 303 for a POST that was handled, and no 304 for any. A proxy may respond 408 or 499
+// refuses reports whether a response to a POST says that it had no effect. Most redirects do, but a
+// 303 follows a POST that was handled, and no POST should get a 304. A proxy may respond 408 or 499
 // after it has forwarded the request, when the service is slow.
 func refuses(status int) bool {
 	switch status {
@@ -40,7 +40,7 @@ func (c *Client) jobIn(r request, got *response) (*Job, error) {
 	return job, err
 }
 
-// isSuccess reports whether a response has a job's record, if any has.
+// isSuccess reports whether the status is a success: no other response can have a job record.
 func (r *response) isSuccess() bool { return r.status >= 200 && r.status < 300 }
 
 // classifyPost classifies the outcome of a POST: if the response is neither a complete job record
@@ -78,7 +78,7 @@ func (c *Client) classifyGet(r request, got *response, err error) (*Job, *Error)
 			return nil, c.newError(r, ErrRefused, got, noJob)
 		}
 		failure := c.newError(r, ErrUnavailable, got, cmp.Or(err, noJob))
-		if failure.Detail != "" { // such a response comes again
+		if failure.Detail != "" { // an error message in a whole object: it would come again
 			failure.Class = ErrRefused
 		}
 		return nil, failure
@@ -104,7 +104,7 @@ func wrongJob(received *Job) error {
 func (c *Client) newError(r request, class error, got *response, err error) *Error {
 	failure := r.fail(class, err)
 	failure.Request = r.method() + " " + escape.Printable(c.config.Key.mask(r.url(c.config.BaseURL)))
-	if !errors.Is(class, ErrNotSent) || got.status != 0 { // an earlier 429 says nothing about what is unknown
+	if !errors.Is(class, ErrNotSent) || got.status != 0 { // else it stays that of an earlier 429
 		failure.StatusCode = got.status
 	}
 	if got.status != 0 && !got.isSuccess() || errors.Is(err, errNoID) { // a whole object that is no record may say why

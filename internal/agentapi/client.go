@@ -50,7 +50,7 @@ type Client struct {
 	posts                       sync.Map // of *posts for each project
 	gets                        *limiter
 	polls                       *rate.Limiter
-	persisted                   sync.Map    // kinds of failed reads, as trial has them
+	persisted                   sync.Map    // kinds of failed reads: statuses, and down
 	worked                      atomic.Bool // a response had a job, so key and connection are good
 }
 
@@ -135,7 +135,7 @@ func (c *Client) post(ctx context.Context, r request, body NewJob, recorder Reco
 }
 
 // attempt sends a POST once, when its turn has come. isTried is false if its turn did not come, or
-// an obstacle kept it back. A panic frees the slot for others, too.
+// if an obstacle stopped it before its body was sent. A panic frees its slot for others, too.
 func (c *Client) attempt(ctx context.Context, posts *posts, r request) (_ *Job, _ *Error, isTried bool) {
 	sent, err := posts.acquire(ctx)
 	if err != nil {

@@ -62,7 +62,7 @@ func (d *delivery) connect(conn net.Conn) {
 	}
 	d.connected = !d.withdrawn
 	if d.withdrawn && d.conn != nil {
-		d.conn.broken.Store(true) // net/http sends the head before it reads the body
+		d.conn.broken.Store(true) // drops the head, which net/http sends before it reads the body
 	}
 }
 
@@ -93,8 +93,8 @@ var errStopped = errors.New("the run was interrupted, and no response arrived in
 
 type graceKey struct{}
 
-// WithGrace limits how long a POST waits for its response once ctx is cancelled. Without
-// it, and if a deadline ends a context derived from ctx, that is the request timeout.
+// WithGrace limits how long a POST waits for its response once ctx is cancelled. Without it, or if
+// only the deadline of a context derived from ctx has passed, it waits up to the request timeout.
 func WithGrace(ctx context.Context, grace time.Duration) context.Context {
 	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { time.AfterFunc(grace, func() { cancel(errStopped) }) })
@@ -112,7 +112,7 @@ func (d *delivery) detach(ctx context.Context) (context.Context, func()) {
 	stop := context.AfterFunc(ctx, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if !d.connected { // nor while it is recorded
+		if !d.connected { // also while it is being recorded
 			d.withdrawn = true
 			cancel(context.Cause(ctx))
 		}

@@ -129,7 +129,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// MustFix reports whether a refusal has a reason that another job does not change.
+// MustFix reports whether a refusal has a reason that would refuse another job's request, too.
 func MustFix(err error) bool {
 	return errors.Is(err, ErrKeyRejected) || errors.Is(err, ErrPaymentRequired) || errors.Is(err, ErrWebPage) || errors.Is(err, ErrRedirected)
 }
@@ -139,8 +139,8 @@ type Reason int
 
 // The reasons.
 const (
-	// ReasonOther: neither the message nor its job is the reason, but for example the key or a
-	// proxy; or nothing was refused.
+	// ReasonOther: neither the message nor its job, but for example the key or a proxy. It is also the
+	// reason of an error that is no refusal.
 	ReasonOther Reason = iota
 	// ReasonRequest: the size or the form of the request. No job would accept it.
 	ReasonRequest

@@ -60,7 +60,7 @@ type limiter struct {
 
 	mu          sync.Mutex
 	began, ends time.Time // of the last pause
-	tooShort    bool      // no call was accepted since
+	tooShort    bool      // no call has got past the limit since
 	failures    int       // exponent of the next pause without Retry-After
 }
 
@@ -76,7 +76,7 @@ func (l *limiter) wait(ctx context.Context) error {
 		left := time.Until(deadline)
 		switch {
 		case !ok || pause <= left:
-		case !l.isRead: // says when to apply again, or how long timeouts must be
+		case !l.isRead: // fails at once: the error says when to apply again
 			return fmt.Errorf("%w: the next request can be sent in %s", ErrPauseTooLong, pause.Round(time.Second))
 		case left > time.Second:
 			return sleep.For(ctx, left-left/10)
@@ -108,7 +108,7 @@ func (l *limiter) responded(sent time.Time, got *response) {
 
 // limited begins or extends the pause after a 429.
 func (l *limiter) limited(sent time.Time, after time.Duration, hasRetryAfter bool) {
-	if !sent.Before(l.began) { // not one more of those that began the pause
+	if !sent.Before(l.began) { // else it was under way when the pause began
 		if !hasRetryAfter || after == 0 && l.tooShort {
 			after = l.defaultPause()
 		}

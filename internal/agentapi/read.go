@@ -47,8 +47,8 @@ func (c *Client) ReadJob(ctx context.Context, projectID, jobID string) (*Job, er
 	return c.read(ctx, projectID, jobID, reader{refused: refusedTime, shares: true})
 }
 
-// FindJob reads a job that was just created, or whose outcome depends on it: it is refused for
-// longer until that counts.
+// FindJob reads a job that was just created, or whose outcome depends on it. A 404, for example,
+// counts only once it has lasted for a minute.
 func (c *Client) FindJob(ctx context.Context, projectID, jobID string) (*Job, error) {
 	return c.read(ctx, projectID, jobID, reader{refused: refusedLong})
 }
@@ -107,8 +107,7 @@ func (c *Client) read(ctx context.Context, projectID, jobID string, how reader) 
 	}
 }
 
-// down is the kind of failure that has persisted when no usable response came. The others are
-// statuses of refusals.
+// down is a kind of failed reads: no usable response came. The others are the statuses of refusals.
 const down = -1
 
 // trial is what reading a job has come to so far.
@@ -118,7 +117,7 @@ type trial struct {
 	client       *Client
 	began        time.Time     // pauses for the rate limit do not count
 	limit        time.Duration // of a single read
-	cause        error         // when that is over
+	cause        error         // the error once limit is over
 	outages      int           // in a row
 	refusals     int           // in a row
 	firstRefusal time.Time
@@ -147,6 +146,7 @@ func (t *trial) turn(ctx context.Context) error {
 	if err := gets.wait(ctx); err != nil || !t.isPoll {
 		return err
 	}
+	// If the pause still lasts, this is the last try before the deadline: see limiter.isRead.
 	isLate := gets.pause() > 0
 	if err := t.client.polls.Wait(ctx); err != nil {
 		<-ctx.Done() // if it has not ended yet, the turn would come after its deadline
@@ -215,7 +215,7 @@ func (t *trial) note(failure *Error) bool {
 // isSetup reports whether a single read is refused because of the key or the connection before
 // either has worked: they were never good, and a person waits to hear it.
 func (t *trial) isSetup(failure *Error) bool {
-	isKey := errors.Is(failure, ErrKeyRejected) && !errors.Is(failure, ErrWebPage) // or else a firewall
+	isKey := errors.Is(failure, ErrKeyRejected) && !errors.Is(failure, ErrWebPage) // a web page is a firewall's
 	return !t.isPoll && !t.client.worked.Load() && (isKey || failure.StatusCode == 0)
 }
 

@@ -97,8 +97,8 @@ func (c *Client) do(ctx context.Context, transport http.RoundTripper, r request)
 	return got, err
 }
 
-// logExchange logs an exchange and what came of it, after which requests of its kind pause for the
-// rate limit.
+// logExchange logs an exchange and its outcome. pause is how long requests of this kind now wait
+// for the rate limit.
 func (c *Client) logExchange(ctx context.Context, r request, got *response, job *Job, err error, pause time.Duration) {
 	if c.config.Log == nil {
 		return

@@ -62,7 +62,7 @@ func newRun(boot string, parent int, began string) Run {
 	return Run(hash(fmt.Sprintln(machine(), parent, began)))
 }
 
-// Hold keeps Drain waiting until release is called, at least once.
+// Hold keeps Drain waiting until release is called. More calls of release have no effect.
 func (p *Process) Hold() (release func()) {
 	p.posts.Add(1)
 	var released atomic.Bool

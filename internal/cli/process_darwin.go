@@ -34,7 +34,7 @@ func startTime(pid int) (string, error) {
 	return fmt.Sprint(info.Proc.P_starttime.Sec, ".", info.Proc.P_starttime.Usec), nil
 }
 
-// argumentsOf returns those of a process, the program first. Nothing, if they cannot be read.
+// argumentsOf returns the arguments of a process, the program first; nil if they cannot be read.
 func argumentsOf(pid int) []string {
 	found, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil || len(found) < 4 {

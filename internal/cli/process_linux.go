@@ -48,7 +48,7 @@ func startTime(pid int) (string, error) {
 	return string(fields[19]), nil
 }
 
-// argumentsOf returns those of a process, the program first. Nothing, if they cannot be read.
+// argumentsOf returns the arguments of a process, the program first; an empty one on failure.
 func argumentsOf(pid int) []string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")

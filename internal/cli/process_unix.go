@@ -7,7 +7,7 @@ package cli
 
 import "os"
 
-// startIsAbsolute: start times count from the boot, or are set back with the clock.
+// startIsAbsolute is false: a start time counts from the boot, or moves with the clock (macOS).
 const startIsAbsolute = false
 
 // cliEnded returns CLIEnded: an orphan gets another parent.

@@ -45,7 +45,7 @@ func cliEnded(parent int) func() bool {
 	}
 }
 
-// argumentsOf returns those of a process, the program first. Nothing, if they cannot be read.
+// argumentsOf returns the arguments of a process, the program first; nil if they cannot be read.
 func argumentsOf(pid int) []string {
 	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid)) //nolint:gosec // a process id fits
 	if err != nil {

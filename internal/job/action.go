@@ -125,14 +125,15 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	timeout, diags := config.Timeouts.Invoke(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
 	project := a.provider.projectOr(config.ProjectID, &resp.Diagnostics).ValueString()
-	if config.Prompt.IsNull() && config.PromptWO.IsNull() { // the configuration had one, or validation had failed
+	// Validation found one of them, so its value is null by now, or the CLI has not passed it.
+	if config.Prompt.IsNull() && config.PromptWO.IsNull() {
 		ErrorAt(&resp.Diagnostics, path.Root("prompt_wo"), wording.PromptNotPassed.Of(wording.Job{Project: project}, nil))
 	}
 	prompts := jobModel{Prompt: config.Prompt, PromptWO: config.PromptWO, ProjectID: types.StringValue(project)}
 	if resp.Diagnostics.HasError() || !prompts.checkPrompts(&resp.Diagnostics) {
 		return
 	}
-	if a.kind == send.Message { // a plan may not have known it
+	if a.kind == send.Message { // the id may have been unknown when it was validated
 		if err := CheckID(config.JobID.ValueString()); err != nil {
 			ErrorAt(&resp.Diagnostics, path.Root("job_id"), wording.InvalidID.Because(err, "The prompt was not sent."))
 			return
@@ -147,7 +148,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	ctx, cancel := a.provider.withTimeout(agentapi.WithGrace(ctx, stopGrace), "timeouts.invoke", timeout)
 	defer cancel()
 	i := invocation{a.provider, project, options, resp}
-	// Without a name: a weekly action must send each time.
+	// An action has no name, and so no record: it must send its prompt each time that it runs.
 	request := send.Request{Wanted: journal.Wanted{Project: project, Job: target.ID}, Body: prompts.newJob()}
 	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
 	switch {
@@ -197,7 +198,7 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 	}
 	job := &jobModel{ProjectID: types.StringValue(i.projectID)}
 	for _, d := range job.set(shown) {
-		i.resp.Diagnostics.AddWarning(d.Summary(), d.Detail()) // an action has no such attribute to point at
+		i.resp.Diagnostics.AddWarning(d.Summary(), d.Detail()) // actions have no such attribute
 	}
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):

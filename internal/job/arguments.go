@@ -16,12 +16,12 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
-// arguments are those of which another value starts another job, beside prompt and project.
+// arguments are the attributes whose change starts another job, besides name and project.
 type arguments struct {
 	Triggers types.Map `tfsdk:"triggers"`
 }
 
-// argument is all that is special about one of them: the rest follows from it.
+// argument is all that is special about one of them: schema, plan and request follow from it.
 type argument struct {
 	name      string           // of the attribute
 	attribute schema.Attribute // its description says what a change does
@@ -102,7 +102,7 @@ func (m *jobModel) request(ctx context.Context, jobID string) send.Request {
 	}
 }
 
-// fingerprint tells two new resources with one name apart. It is empty while that is not known.
+// fingerprint is a hash that tells two creates of one name apart; empty if not all is known yet.
 func (m *jobModel) fingerprint(ctx context.Context) string {
 	if !m.areArgumentsKnown(ctx) || m.promptText().IsUnknown() {
 		return ""

@@ -17,7 +17,7 @@ import (
 // job. But after Ctrl-C, the CLI fails without an error of ours, and there is no need to taint.
 func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
 	target := wait.Target{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
-	if at := out.marks.message.SentAt; !at.IsZero() { // by this call or an earlier one
+	if at := out.marks.message.SentAt; !at.IsZero() { // a message of this call, or of an earlier one
 		target.After, target.At = wait.Messaged, at
 	}
 	shown, sawActive, err := d.Waiter.Wait(ctx, target)
@@ -41,7 +41,7 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	}
 }
 
-// next is what follows a job that failed or has not finished.
+// whatFollows is what follows a job that failed or has not finished, for its diagnostic.
 func (d *ProviderData) whatFollows(ctx context.Context, job *jobModel, isTainted bool, options waitOptions) wording.Next {
 	return wording.Next{
 		Request: d.lastRequest(ctx, job), IsTainted: isTainted,
@@ -50,8 +50,8 @@ func (d *ProviderData) whatFollows(ctx context.Context, job *jobModel, isTainted
 }
 
 // cutShort ends a call whose wait stopped before the job finished. The state holds the job as
-// active, and a mark tells the next plan what it was waiting for. A create may also adopt a job
-// that was last sent a message.
+// active, and the marks keep whether the run of a message has been seen. isCreate does not follow
+// from after: a create may have adopted a job that was last sent a message.
 func (d *ProviderData) cutShort(
 	ctx context.Context, job *jobModel, err error, after wait.Event, isCreate bool, options waitOptions, out stateWriter,
 ) {
@@ -59,7 +59,7 @@ func (d *ProviderData) cutShort(
 		out.marks.message.interrupted(after, stopped.LastStatus)
 		out.marks.write(ctx, out.private)
 	}
-	if errors.Is(err, context.Canceled) { // the CLI fails by itself
+	if errors.Is(err, context.Canceled) { // by Ctrl-C, after which the CLI fails by itself
 		addWarning(out.diags, wording.StillRunning(err, job.facts(), wording.Resumes))
 		return
 	}

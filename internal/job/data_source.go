@@ -86,7 +86,8 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 	}
 	// What the service returns is described as in the resource.
 	for name, attribute := range jobSchema(ctx).Attributes {
-		if _, own := attributes[name]; own || !attribute.IsComputed() || name == "messages" { // of a resource
+		// The service does not return messages: a resource counts them.
+		if _, own := attributes[name]; own || !attribute.IsComputed() || name == "messages" {
 			continue
 		}
 		attributes[name] = computed(attribute)

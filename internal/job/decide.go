@@ -14,8 +14,8 @@ import (
 )
 
 // What an apply will do is decided here, from values to values: existing.decide for a job in the
-// state, and the methods of plannedCreate for one that is not there. What the record of a name says, the
-// journal's table has decided before.
+// state, and the methods of plannedCreate for one that is not there. What the record of a name
+// says, the journal's table has decided before.
 
 // existing is a job in the state, with all that decides what an apply does to it.
 type existing struct {
@@ -55,7 +55,7 @@ type change struct {
 	isMissing   bool        // the last refresh did not find the job
 	isWaited    bool        // the job has not finished, so the apply waits for it
 	fails       bool        // the job failed and stays, so the apply fails
-	isUnnoticed bool        // the job failed and stays, nobody waited for it, and nothing says what that means
+	isUnnoticed bool        // the job failed and stays without on_failure, so the plan warns
 }
 
 func (c change) replaces() bool { return c.effect == replace || c.effect == replaceClosed }
@@ -64,7 +64,7 @@ func (c change) replaces() bool { return c.effect == replace || c.effect == repl
 func (e existing) decide() change {
 	plan, state, options := e.plan, e.state, e.options
 	hasFailed, isIgnored := state.is(agentapi.StatusFailed), plan.promptText().IsNull()
-	isImported := state.comparedPrompt().IsNull() && e.marks.Prompt == "" // nothing has a prompt of it
+	isImported := state.comparedPrompt().IsNull() && e.marks.Prompt == "" // no prompt of it is known
 	isNewPrompt := !isImported && !isIgnored && !e.marks.isLastPrompt(plan, state)
 	isSent := e.verdict == journal.AlreadySent || e.verdict == journal.UnknownMessage
 	c := change{

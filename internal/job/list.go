@@ -37,7 +37,7 @@ func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.L
 		records = l.find(ctx, &diags)
 	}
 	stream.Results = func(push func(list.ListResult) bool) {
-		// First, because the CLI stops at its limit.
+		// Errors and warnings come first, because the CLI stops reading at its limit of results.
 		if len(diags) > 0 && !push(list.ListResult{Diagnostics: diags}) {
 			return
 		}

@@ -16,8 +16,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
-// marks are what a later call must know about a job and no attribute shows. They are in the private
-// state.
+// marks are what the private state tells a later call about a job, because no attribute shows it.
 type marks struct {
 	message messageMarks
 	record  recordMarks
@@ -26,32 +25,45 @@ type marks struct {
 
 // messageMarks are about the prompts that were sent to the job.
 type messageMarks struct {
-	SentAt        time.Time `json:"sent,omitzero"`         // of an accepted message whose run of the job was not seen to start or end
-	Unconfirmed   bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
-	IsMissing     bool      `json:"missing,omitempty"`     // the last refresh did not find the job
-	IsClosed      bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
-	RefusedPrompt string    `json:"refused,omitempty"`     // hash of the one that it refused when it had finished: a second one closes it
-	Prompt        string    `json:"prompt,omitempty"`      // the hash of the last write-only prompt sent to the job
+	// SentAt is when the last message was sent, while a final status may still be the one from before
+	// it. It is zero once the job was seen at work or finished since then.
+	SentAt      time.Time `json:"sent,omitzero"`
+	Unconfirmed bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
+	IsMissing   bool      `json:"missing,omitempty"`     // the last refresh did not find the job
+	IsClosed    bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
+	// RefusedPrompt is the hash of the prompt that the job refused after it had finished. If the job
+	// then refuses a different one, too, it counts as closed.
+	RefusedPrompt string `json:"refused,omitempty"`
+	Prompt        string `json:"prompt,omitempty"` // the hash of the last write-only prompt sent to the job
 }
 
 // recordMarks are about the record of the job's name.
 type recordMarks struct {
-	Adoption string `json:"adoption,omitempty"` // of the job by this object, as the record knows it
+	// Adoption is what the record of the name had as its Adoption when this object got the job. If
+	// another object has adopted the job since, Delete does not free the name.
+	Adoption string `json:"adoption,omitempty"`
 }
 
 // planMarks are what a planning call tells those that follow it: the second planning call of a
 // replacement (T2), and the Update or Delete that applies the plan (T6).
 type planMarks struct {
-	IsPromptIgnored bool       `json:"ignored,omitempty"`   // there is no prompt to compare, because of ignore_changes
-	Job             string     `json:"job,omitempty"`       // in the state, as the first call sees it; empty if the object is tainted (T1, T2)
-	Successor       *successor `json:"successor,omitempty"` // the object is a new one
+	IsPromptIgnored bool `json:"ignored,omitempty"` // there is no prompt to compare, because of ignore_changes
+	// Job is the job in the state, which the first planning call of a replacement passes on to the
+	// second one (T2). It is empty if the object is tainted, because then there is no first call (T1).
+	Job string `json:"job,omitempty"`
+	// Successor is the object that a create will make, for the Delete of the one that it replaces.
+	Successor *successor `json:"successor,omitempty"`
 }
 
 // successor is a new object, as a plan shows it to the Delete of the object that it replaces.
 type successor struct {
-	Name      string `json:"name,omitempty"`
-	MayBeSame bool   `json:"same,omitempty"` // its create may adopt the job or send it a message, as far as the plan knows
-	Prompt    string `json:"had,omitempty"`  // the hash of the last write-only prompt of the object that has the name
+	Name string `json:"name,omitempty"`
+	// MayBeSame: the create may adopt the job that has the name, or send it the prompt as a message;
+	// it is also set if the plan does not know. The Delete of a tainted object then keeps the name.
+	MayBeSame bool `json:"same,omitempty"`
+	// Prompt is the hash of the last write-only prompt that the object with the name has sent. A
+	// tainted object's Delete needs it from here, because its marks are those of the successor (T1).
+	Prompt string `json:"had,omitempty"`
 }
 
 // groups are the marks by their keys in the private state.
@@ -85,8 +97,8 @@ func (m *marks) write(ctx context.Context, p privateState) {
 	}
 }
 
-// promptSaved follows the write of a job to the state, whose prompt is now the one that was sent to
-// it. A plan must not call it: it has not sent the prompt.
+// promptSaved notes, once a job is in the state, the hash of its write-only prompt, which the state
+// does not show. Only what has sent the prompt, or counts it as sent, may call it: a plan must not.
 func (m *messageMarks) promptSaved(job *jobModel) {
 	switch {
 	case !job.PromptWO.IsNull():
@@ -96,8 +108,8 @@ func (m *messageMarks) promptSaved(job *jobModel) {
 	}
 }
 
-// messaged follows a message: one that was accepted at that time, or, without a time, one that may
-// have arrived.
+// messaged notes that a message was sent: it was accepted at that time, or, if the time is zero, no
+// response shows whether it arrived.
 func (m *messageMarks) messaged(at time.Time) {
 	m.IsClosed, m.RefusedPrompt = false, ""
 	m.Unconfirmed = at.IsZero()
@@ -106,21 +118,21 @@ func (m *messageMarks) messaged(at time.Time) {
 	}
 }
 
-// refuses follows the refusal of a prompt by a job that has finished.
+// refuses notes that a job which has finished refused the prompt with this hash.
 func (m *messageMarks) refuses(hash string, reason agentapi.Reason) {
 	m.IsClosed = m.IsClosed || reason == agentapi.ReasonJob || m.RefusedPrompt != "" && m.RefusedPrompt != hash
 	m.RefusedPrompt = hash
 }
 
-// observed follows a refresh. It returns the status that the record shows of the run that the last
-// message started.
+// observed notes the status that a refresh has read, and returns the one to show: active, as long
+// as a final status may be the one from before the last message.
 func (m *messageMarks) observed(before *jobModel, status agentapi.Status) agentapi.Status {
 	if status == "" { // it shows nothing
 		return status
 	}
 	if status.Unfinished() {
 		m.IsClosed, m.RefusedPrompt = false, ""
-		m.Unconfirmed = m.Unconfirmed && !before.hasFinished() // else the message has arrived after all
+		m.Unconfirmed = m.Unconfirmed && !before.hasFinished() // a finished job works again: it arrived
 	}
 	if now := time.Now(); m.SentAt.After(now) {
 		m.SentAt = now // another machine's clock was ahead
@@ -132,10 +144,10 @@ func (m *messageMarks) observed(before *jobModel, status agentapi.Status) agenta
 	return status
 }
 
-// finished follows a wait that has seen the job finish.
+// finished notes that a wait has seen the job finish.
 func (m *messageMarks) finished() { m.SentAt = time.Time{} }
 
-// interrupted follows a wait that stopped earlier, after it had seen the status.
+// interrupted notes that a wait stopped before the job finished; status is what it read last.
 func (m *messageMarks) interrupted(after wait.Event, status agentapi.Status) {
 	if after == wait.Messaged && status.Unfinished() {
 		m.SentAt = time.Time{} // the message has had its effect: a later final status is that of its run

@@ -59,7 +59,9 @@ func (m *jobModel) readConfig(ctx context.Context, config tfsdk.Config) (project
 	var prompt types.String
 	diags.Append(config.GetAttribute(ctx, path.Root("prompt"), &prompt)...)
 	if prompt.IsNull() && !m.Prompt.IsNull() {
-		m.PromptWO = types.StringNull() // ignore_changes keeps the prompt, which the configuration has moved
+		// The configuration has moved the prompt to prompt_wo, but ignore_changes keeps it in the plan.
+		// Both together would be refused: see checkPrompts.
+		m.PromptWO = types.StringNull()
 	} else {
 		diags.Append(config.GetAttribute(ctx, path.Root("prompt_wo"), &m.PromptWO)...)
 	}
@@ -106,8 +108,8 @@ func (r *shownJob) hasFinished() bool { return agentapi.Status(r.Status.ValueStr
 //nolint:gochecknoglobals // never changed
 var sourceTypes = map[string]attr.Type{"repository": types.StringType, "ref": types.StringType}
 
-// set writes a job record of the service into the model. Nothing else writes these attributes, but
-// for the status while a message has its effect.
+// set writes what a response says of the job into the model. Nothing else does that; but after a
+// message, saveOutcome sets the status to active, whatever was read.
 func (r *shownJob) set(job *agentapi.Job) diag.Diagnostics {
 	var diags diag.Diagnostics
 	r.ID = types.StringValue(job.ID)
@@ -137,8 +139,9 @@ func (r *shownJob) set(job *agentapi.Job) diag.Diagnostics {
 	return diags
 }
 
-// markRunUnknown marks what a message or a resumed wait usually changes as unknown. The plan
-// promises that the rest stays, which keepPlanned holds: a later refresh shows what has changed.
+// markRunUnknown marks the attributes that a message or a resumed wait usually changes as unknown.
+// The plan promises that the others stay, and keepPlanned keeps that promise: if the job has
+// changed there, the next refresh shows it.
 func (r *shownJob) markRunUnknown() {
 	r.Status, r.PRLink = types.StringUnknown(), types.StringUnknown()
 }

@@ -20,36 +20,45 @@ func (m *jobModel) projectAndName() projectAndName {
 	return projectAndName{m.ProjectID.ValueString(), m.Name.ValueString()}
 }
 
-// ofJob stands for a job among names: a resource owns it, too, so that no other one adopts it under
-// another name.
+// ofJob is the key of a job among the owners of names. A resource that keeps a job owns it, so that
+// no other resource gets the same job under another name, for example by a second import.
 func ofJob(jobID string) projectAndName { return projectAndName{"", jobID} }
 
 // names are what a process knows of the resources that have names. It plans or applies one
 // configuration.
 type names struct {
-	isApplying atomic.Bool // a call has applied something: an apply plans each resource again, and must not fail then (T4)
+	// isApplying: a Create, Update or Delete has begun. From then on, plans report no error of names,
+	// limits or the journal, because it would leave an old object deposed (T4).
+	isApplying atomic.Bool
 
-	mu      sync.Mutex
-	owners  map[projectAndName]owner
-	creates map[projectAndName]string // by this apply: their jobs, empty while they are not known
-	prompts map[projectAndName]string // the hashes of the last write-only prompts, as a refresh has read them
+	mu     sync.Mutex
+	owners map[projectAndName]owner
+	// creates has each name that this apply creates, with its job, or empty while its create runs.
+	creates map[projectAndName]string
+	prompts map[projectAndName]string // see notePrompt
 }
 
-// owner is the resource that has a name or a job, as a plan shows it. A host may plan one resource
-// more than once.
+// owner is the resource that has a name or a job, as a plan shows it. Terraform may plan a resource
+// more than once, so two owners can be the same resource: see mayBe.
 type owner struct {
-	job      string // of the resource, or the one that it replaces; empty if the plan sees a new one
-	request  string // what a new resource sends, or the name of one that has a job; empty if the plan does not know it
-	keepsJob bool   // it keeps the job
+	// job is the resource's job in the state, which it keeps or replaces; empty for a new resource.
+	job string
+	// request tells apart two owners with the same job, or without one. Of a new resource it is the
+	// fingerprint of what it sends, empty while the plan does not know that. In the entry of a job
+	// that is kept (ofJob), it is the name of the resource.
+	request  string
+	keepsJob bool // the plan does not replace the job
 }
 
-// mayBe reports whether two owners may be one resource. The prompt of a new one may become known.
+// mayBe reports whether two owners may be one resource that is planned twice. A request that one
+// plan does not know may be known to the next, so an empty one equals any other.
 func (o owner) mayBe(other owner) bool {
 	return o.job == other.job && (o.request == other.request || o.request == "" || other.request == "")
 }
 
-// own makes sure that no other resource has the name, nor the job that the owner keeps or that a
-// create has found. Once an apply has begun, its creates stop instead.
+// own makes sure that no other resource has the name, nor the job: the one that the owner keeps, or
+// the one that a create has found under the name. Once an apply has begun, it reports no error
+// (T4), and beginCreate stops the second create instead.
 func (d *ProviderData) own(plan *jobModel, o owner, found string, diags *diag.Diagnostics) {
 	isOnly, name := true, plan.Name.ValueString()
 	if name != "" && !plan.ProjectID.IsUnknown() { // else it is unknown, or ignore_changes hides that of an imported job
@@ -89,7 +98,8 @@ func (n *names) beginCreate(name projectAndName) (isOnly bool) {
 	return true
 }
 
-// endCreate notes the job of a created resource; empty if there is none.
+// endCreate notes the job that a create ended with, for hasCreated. If there is none, the name
+// counts as not created.
 func (n *names) endCreate(name projectAndName, jobID string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,8 +108,8 @@ func (n *names) endCreate(name projectAndName, jobID string) {
 	}
 }
 
-// forgetCreate follows a state that has the job: the apply that created it is over. "terraform
-// test" runs several applies in a process.
+// forgetCreate drops what endCreate has noted, once a state has the job: that apply is over. In
+// "terraform test" the next one has the same process, and may destroy the job and release its name.
 func (n *names) forgetCreate(name projectAndName, jobID string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,15 +118,16 @@ func (n *names) forgetCreate(name projectAndName, jobID string) {
 	}
 }
 
-// hasCreated reports whether this apply has created another resource with a job that leaves the
-// state.
+// hasCreated reports whether a create of this apply ended with this job. The Delete of an object
+// with the same job, whose address has changed, must then not release the name.
 func (n *names) hasCreated(name projectAndName, jobID string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return jobID != "" && n.creates[name] == jobID
 }
 
-// notePrompt notes the hash of the last write-only prompt of a name, or that there is none.
+// notePrompt notes the hash of the last write-only prompt of a name, or that there is none, for
+// promptOf: the plan that follows a tainted object gets no private state to read it from (T1).
 func (n *names) notePrompt(name projectAndName, hash string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -21,13 +21,14 @@ import (
 // sends and writes nothing.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
-	r.provider.reportMissing(&resp.Diagnostics) // it plans all the same: an apply must not plan other values than the plan before it
+	// Without a setting it still plans, because an apply must plan what the plan before it did.
+	r.provider.reportMissing(&resp.Diagnostics)
 	switch {
 	case req.State.Raw.IsNull():
 		r.provider.planNew(ctx, req, resp)
 	case req.Plan.Raw.IsNull():
 		marks := readMarks(ctx, req.Private)
-		marks.plan = planMarks{} // those of a replacement that failed
+		marks.plan = planMarks{} // of a replacement that failed; a destroy has no successor
 		marks.write(ctx, resp.Private)
 	default:
 		r.provider.planExisting(ctx, req, resp)
@@ -68,7 +69,8 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	marks.write(ctx, resp.Private)
 }
 
-// planCreate finds out what a create would meet, says what follows, and counts it.
+// planCreate asks the journal what a create would find, counts what the apply sends within the
+// limit, and warns of what no planned value shows. replaced is the job that it replaces, or empty.
 func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced string, diags *diag.Diagnostics) plannedCreate {
 	j, isApplying := d.Sender.Journal, d.names.isApplying.Load()
 	c := plannedCreate{request: plan.request(ctx, ""), replaced: replaced}
@@ -104,7 +106,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	}
 	marks := readMarks(ctx, req.Private)
 	plan = state
-	if !req.Plan.Raw.Equal(req.State.Raw) { // what the framework does is a tenth of a plan's CPU
+	if !req.Plan.Raw.Equal(req.State.Raw) { // decoding takes a tenth of a plan's CPU
 		diags.Append(req.Plan.Get(ctx, &plan)...)
 	}
 	project, more := plan.readConfig(ctx, req.Config)
@@ -148,15 +150,17 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 		WarnAt(diags, path.Root("name"), wording.WillStop(verdict, request, record))
 	case c.effect == sendMessage && verdict == journal.Send && !c.isMissing && !c.isClosed:
 		d.planRequest(request, diags)
-	case c.effect == storePrompt && verdict == journal.OtherJob && !record.IsUnknownCreate(): // which the import decides about
+	case c.effect == storePrompt && verdict == journal.OtherJob && !record.IsUnknownCreate():
+		// An unknown create needs no warning, because the import settles it.
 		WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
 	}
 	d.warn(ctx, c, &plan, &state, &marks.message, diags)
 }
 
-// peekMessage tells what a prompt that is new, or the first one of an imported job, would meet in
-// the record of the name. While that is not known, it is nothing. A plan without changes asks the
-// journal nothing.
+// peekMessage asks the journal what a message with the planned prompt would find in the record of
+// the name. It does so if the prompt is new, or if the job was imported and has none yet; a plan
+// without changes does not access the journal. As long as the plan does not know the name and the
+// arguments, the record counts as empty.
 func (d *ProviderData) peekMessage(
 	ctx context.Context, plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics,
 ) (journal.Verdict, *journal.Record) {
@@ -168,7 +172,7 @@ func (d *ProviderData) peekMessage(
 	return verdict, record
 }
 
-// warn says what the plan's symbols do not show of a job in the state.
+// warn says what the planned values of a job in the state do not show.
 func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics) {
 	job := state.facts()
 	job.RefusedMessage = m.IsClosed

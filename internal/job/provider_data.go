@@ -27,9 +27,10 @@ type ProviderData struct {
 	Missing   []wording.Diagnostic // of settings that are not set, and that every call about a job needs
 	Waiter    wait.Waiter
 	ProjectID types.String // the default project; null without one
-	Mask      func(context.Context) context.Context
-	Command   string // of the CLI, such as "plan"; empty if that is not known
-	OnRunner  bool   // the journal is on the disk of a pipeline's runner, and nobody chose that
+	// Mask keeps the key out of what is logged with a context. It is nil without a Client.
+	Mask     func(context.Context) context.Context
+	Command  string // of the CLI, such as "plan"; empty if that is not known
+	OnRunner bool   // the journal is on the disk of a pipeline's runner, and nobody chose that
 
 	warnsOfPlace, saysMissing sync.Once
 	names                     names
@@ -60,8 +61,8 @@ func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
 	return false
 }
 
-// reportMissing reports whether a setting is missing. A refresh or a plan says so once, not for each
-// resource.
+// reportMissing reports whether a setting is missing. A refresh or a plan says so once, not for
+// each resource.
 func (d *ProviderData) reportMissing(diags *diag.Diagnostics) bool {
 	if len(d.Missing) > 0 {
 		d.saysMissing.Do(func() { d.usable(diags) })

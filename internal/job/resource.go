@@ -98,9 +98,9 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	defer cancel()
 	outcome := operation.Send(ctx)
 	warnings := saveOutcome(ctx, &job, outcome, operation, out) // before anything else
-	// If the resource had another address, the object there is destroyed in this apply, perhaps after
-	// this create. Its Delete must not release the name of a job that this one has, or that the next
-	// apply adopts.
+	// If only the address of a resource has changed, without a moved block, this apply creates it here
+	// and destroys it at the old address, in any order. A Delete that comes later must not release the
+	// name: this create has the job, or failed to adopt it, and then the next apply adopts it.
 	r.provider.names.endCreate(name, cmp.Or(outcome.JobID, request.Adopts))
 	r.noteRefusal(ctx, &job, &outcome, operation, true, out)
 	sayOutcome(&job, outcome, operation.Request, out)
@@ -110,7 +110,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	case options.enabled:
 		r.provider.await(ctx, &job, wait.Created, options, out)
 	default:
-		resp.Diagnostics.Append(warnings...) // with a wait, its last read says them
+		resp.Diagnostics.Append(warnings...) // a wait reports what it reads last
 		if outcome.Result == send.Adopted && job.is(agentapi.StatusFailed) {
 			options.addFailure(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.whatFollows(ctx, &job, true, options).AfterFailure()))
 		}
@@ -118,7 +118,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if outcome.JobID != "" && resp.Diagnostics.HasError() {
 		operation.NoteBroken() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
-	// This comes last, because the journal may have recorded the outcome meanwhile.
+	// This comes last: in the meantime, the journal may have recorded what its store did not take.
 	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics)
 }
 
@@ -205,13 +205,15 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
 
-	// A CLI refuses an apply that replaces what its plan did not. So nothing that replaces is asked
-	// again, and a new prompt for a closed job is a message that an earlier run may have sent.
+	// The plan asked for an update, so it is too late to replace the job: Terraform would refuse the
+	// result. So decide gets neither of two reasons for that, a new project and a request that was
+	// given up. With AlreadySent, a new prompt for a closed job is a message, which is not sent
+	// (OnlyIfSent), but may have been sent by an earlier run.
 	change := existing{plan: &job, state: &before, marks: &out.marks.message, options: options, verdict: journal.AlreadySent}.decide()
 	isMessage := change.effect == sendMessage
 	out.planned = &before.shownJob
 	job.shownJob = before.shownJob
-	isCounted := job.Messages.IsUnknown() // because the plan did not know the prompt
+	isCounted := job.Messages.IsUnknown() // the plan did not know whether it sends a message
 	if isCounted {
 		job.Messages = before.Messages
 	}
@@ -247,7 +249,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if isCounted && (outcome.Result == send.Sent || outcome.Result == send.Unknown) {
 		job.Messages = types.Int64Value(job.Messages.ValueInt64() + 1)
 	}
-	saveOutcome(ctx, &job, outcome, operation, out) // an invalid link is reported once the job has finished
+	saveOutcome(ctx, &job, outcome, operation, out) // a later read reports an invalid link
 	r.noteRefusal(ctx, &job, &outcome, operation, false, out)
 	sayOutcome(&job, outcome, request, out)
 	if outcome.Job != nil && options.enabled {
@@ -260,21 +262,24 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics)
 }
 
-// Delete removes the job from the state, and decides what becomes of its name. It releases it, so
-// that the next create sends, unless the resource is only tainted, or another one of this apply has
-// adopted the job. Nothing is sent: the service cannot cancel a job.
+// Delete removes the job from the state, and decides what becomes of its name. Usually it releases
+// the name, so that the next create sends. It does not if the object is only tainted and its
+// successor may keep the job, or if another object has adopted the job since. Nothing is sent: the
+// service cannot cancel a job.
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	r.provider.names.isApplying.Store(true)
-	if len(r.provider.Missing) > 0 && !r.provider.usable(&resp.Diagnostics) { // the journal needs the URL, and what replaces the job the key
+	// Without base_url no record can be found, and without the key no successor can be created.
+	if len(r.provider.Missing) > 0 && !r.provider.usable(&resp.Diagnostics) {
 		return
 	}
 	id, project, name := job.ID.ValueString(), job.ProjectID.ValueString(), job.Name.ValueString()
 	marks, j := readMarks(ctx, req.Private), r.provider.Sender.Journal // as planned (T6)
 	successor, adoption, prompt := marks.plan.Successor, marks.record.Adoption, marks.message.Prompt
-	if why := j.Unusable(); successor != nil && why != nil { // else the job would leave the state, and nothing would follow
+	// The create that follows needs the journal: it would fail, with the old job out of the state.
+	if why := j.Unusable(); successor != nil && why != nil {
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), why))
 		return
 	}
@@ -283,7 +288,8 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 
 	isNameGone, isKept := successor == nil || successor.Name != name, false
-	if successor != nil && marks.plan.Job == "" { // it is tainted, so these are the marks of the successor alone (T1)
+	// The object is tainted, so its marks were written by the plan of its successor alone (T1).
+	if successor != nil && marks.plan.Job == "" {
 		adoption, prompt = journal.AnyAdoption, successor.Prompt
 		isKept = successor.MayBeSame && !isNameGone
 	}
@@ -340,8 +346,8 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 	}
 }
 
-// checkName checks that a request has a name: ignore_changes may hide it, and without it nothing
-// would be recorded.
+// checkName checks that a request has a name, without which it would not be recorded. An imported
+// job has none yet, and ignore_changes can keep it so.
 func checkName(request send.Request, diags *diag.Diagnostics) (ok bool) {
 	if request.Name == "" {
 		ErrorAt(diags, path.Root("name"), wording.NameMissing(request))

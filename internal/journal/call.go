@@ -18,14 +18,14 @@ import (
 const (
 	// pollInterval is how often the claim of another run is looked at again.
 	pollInterval = 500 * time.Millisecond
-	// longestRequest is how long another run, whose request timeout is not known here, may wait for
-	// a response.
+	// longestRequest is how long another run may wait for a response at most: its request timeout is
+	// not known here.
 	longestRequest = 10 * time.Minute
 	// writeTime is how long it may take to write a claim, or to mark it.
 	writeTime = 2 * opTimeout
 	// outcomeTime is how long recording an outcome may take before the deadline of its claim.
 	outcomeTime = 2 * opTimeout
-	// retryLimit is how long an outcome is offered to a store that does not take it.
+	// retryLimit is how long an outcome that the store did not take is written again.
 	retryLimit = time.Hour
 )
 
@@ -55,9 +55,9 @@ func (j *Journal) Begin(ctx context.Context, w Wanted) *Call {
 	return &Call{wanted: w, journal: j, ctx: ctx, letExit: func() {}, stopKeeping: func() {}, looked: free, text: text}
 }
 
-// Look reads the record of the name and decides what the request has to do. It waits until the
-// request of another run has a response, or none can arrive. If other runs have written too often
-// since the last look, it returns an error.
+// Look reads the record of the name and decides what the request has to do. While another run's
+// request may still get a response, it waits. It returns an error once other runs have written
+// first more than maxConflicts times during this call.
 func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 	if c.taken > maxConflicts {
 		return 0, nil, c.journal.failed("written", errConflicts)
@@ -78,7 +78,8 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 			if r.Claim.ID != waitsFor {
 				began, waitsFor = time.Now(), r.Claim.ID
 			}
-			longest := 2*writeTime + max(longestRequest, c.journal.RequestTimeout) + outcomeTime // whatever the record says
+			// The record can name any deadline, so there is a longest time to wait.
+			longest := 2*writeTime + max(longestRequest, c.journal.RequestTimeout) + outcomeTime
 			if time.Since(began) < min(r.Claim.Deadline.Sub(r.Claim.SentAt), longest) {
 				c.journal.log(ctx, "waiting for the response to another run", r)
 				if err := sleep.For(ctx, pollInterval); err != nil {
@@ -86,16 +87,19 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 				}
 				continue
 			}
-			r.Claim.Deadline = time.Time{} // by our clock, it has passed: that of the other run is ahead
+			// This run has waited for as long as the claim can last, so no response can arrive any more. The
+			// deadline has not passed here only because the clock of the other run is ahead.
+			r.Claim.Deadline = time.Time{}
 			verdict = c.journal.judge(r, c.wanted)
 		}
 		r = c.journal.settle(r)
 		if left := c.Left(); left != "" && verdict == Send && r.IsFree() && !c.journal.isGivenUp(r) {
-			// The store does not have the job that this process knows: there is no journal, or it was lost.
+			// A Delete of this process has left a job to this create, and the store does not know that the
+			// name has it: there is no journal, or its record was lost. So this makes up the record.
 			c.looked, verdict = r, Adopt
 			r = c.claimed(false)
 			r.accept(r.Claim, left)
-			r.Broken = true
+			r.Broken, r.Write = true, "" // no store has this one
 		}
 		c.looked, c.text, c.written = r, text, nil
 		return verdict, r, nil
@@ -105,17 +109,17 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 // ErrTaken means that the name has a record that this call has not looked at.
 var ErrTaken = errors.New("the name has a record that this run has not read")
 
-// errLate means that another run may soon take the claim for over: the process slept, or the store
-// was slow.
+// errLate means that another run may soon count the claim as over, and send: this machine slept, or
+// the store was slow.
 var errLate = errors.New("the request was recorded too long ago")
 
-// Prove makes sure that the store can be relied on. That takes several requests, so it comes before
-// a connection to the service is open, which waits for the claim alone.
+// Prove makes sure that the store can be relied on. It takes several requests, so it is called
+// before there is a connection to the service, which waits only until the claim is written.
 func (c *Call) Prove() error { return c.journal.prove(c.ctx) }
 
-// Claim claims the name for a POST that is about to be sent: it writes that over what the call has
-// looked at, or where nothing is. After an error nothing must be sent: the name has another record
-// (ErrTaken), the store failed, or the CLI has cancelled the call.
+// Claim claims the name for a POST that is about to be sent: it writes the request into the record
+// that Look has read, or into a new one. After an error nothing must be sent: the name has another
+// record (ErrTaken), the store failed, or the CLI has cancelled the call.
 func (c *Call) Claim() error {
 	letExit := c.letExit
 	c.letExit = c.journal.process.Hold()
@@ -136,7 +140,8 @@ func (c *Call) Claim() error {
 	return err
 }
 
-// claimed is the record with the claim of this call.
+// claimed is the record that Look has read, with the claim of this call. isUnsent: Sent will record
+// it once more.
 func (c *Call) claimed(isUnsent bool) *Record {
 	now := time.Now().UTC()
 	request := &Request{
@@ -150,8 +155,9 @@ func (c *Call) claimed(isUnsent bool) *Record {
 	return &r
 }
 
-// Sent records that the POST may have been sent from now on, where that costs next to nothing. It
-// fails if the claim is no longer there, or if it may be over before the POST is.
+// Sent is called just before the body of the POST is sent. In a folder, where a write costs next to
+// nothing, it records that; in a bucket, the claim says so already. It fails if the claim is no
+// longer there, or if the claim's deadline may pass before the response can arrive.
 func (c *Call) Sent() error {
 	if !c.journal.Keeps() {
 		return nil
@@ -165,7 +171,8 @@ func (c *Call) Sent() error {
 		}
 	}
 	last := c.written.Claim.Deadline.Add(-c.journal.RequestTimeout - outcomeTime)
-	if time.Now().Round(0).After(last) { // by the wall clock
+	// This is by the wall clock, because the monotonic one stops while a machine sleeps.
+	if time.Now().Round(0).After(last) {
 		return errLate
 	}
 	return nil
@@ -187,8 +194,8 @@ func (c *Call) write(ctx context.Context, r *Record) error {
 	return err
 }
 
-// offer is one attempt to write a record. What it meets may be an earlier write of the call, whose
-// response was lost.
+// offer is one attempt to write a record. If an earlier write of this call is in the way, because
+// it arrived while its response was lost, it writes over that.
 func (c *Call) offer(ctx context.Context, r *Record, over store.Text) (store.Text, error) {
 	there, now, err := c.journal.put(ctx, r, over)
 	for range maxConflicts {
@@ -200,9 +207,9 @@ func (c *Call) offer(ctx context.Context, r *Record, over store.Text) (store.Tex
 	return there, err
 }
 
-// keep writes an outcome, also after the call was cancelled. A store that does not take it is asked
-// again in the background, for up to retryLimit: meanwhile other runs wait until the claim's
-// deadline, and the end of this process as long as Drain's caller allows.
+// keep writes an outcome, also after the call was cancelled. If the store does not take it, it is
+// written again in the background, for up to retryLimit. Until then other runs wait for the
+// deadline of the claim, and this process does not exit, as long as the caller of Drain waits.
 func (c *Call) keep(r *Record) {
 	ctx, letExit := context.WithoutCancel(c.ctx), c.letExit
 	if !c.failed(c.write(ctx, r)) {
@@ -260,21 +267,22 @@ func (c *Call) Withdrawn() {
 // BecomeMessage turns a create into a message to the job of its name, by the verdict Continue.
 func (c *Call) BecomeMessage(jobID string) { c.wanted.Job = jobID }
 
-// Left is the job that a resource of this process has left for the create; empty without one. The
-// store may not have it.
+// Left is the job that a Delete of this process has left to this create; empty without one. The
+// store may not know it.
 func (c *Call) Left() string { return c.journal.leftFor(c.wanted) }
 
-// Adopt records that this run adopts the job, so that no other resource of it does.
+// Adopt records a new Adoption of the job. An object that had the job before, for example at
+// another address, can then no longer free its name.
 func (c *Call) Adopt() error {
 	r := *c.looked
-	// The record is released if a Delete has left the job to this create, at another address.
+	// A Delete that has left the job of another address to this create may have released the name.
 	r.Adoption, r.Released, r.Broken = newID(), false, false
 	return c.write(context.WithoutCancel(c.ctx), &r)
 }
 
-// Assign records that the name has the job of the wanted message, which a person has imported,
-// without sending anything. That decides about a create whose outcome is unknown, and about another
-// job of the name. started may be zero.
+// Assign records that the name has the wanted message's job, which a person has imported. It sends
+// nothing. If the outcome of a create was unknown, that settles it; if the name had another job,
+// that one is no longer recorded. started may be zero.
 func (c *Call) Assign(ctx context.Context, started time.Time) error {
 	for {
 		if _, _, err := c.Look(ctx); err != nil {
@@ -282,8 +290,9 @@ func (c *Call) Assign(ctx context.Context, started time.Time) error {
 		}
 		r := c.claimed(false)
 		r.accept(r.Claim, c.wanted.Job)
-		// Nothing was sent, so it is no message, whose effect an adoption would wait for. An object at
-		// another address, which this apply destroys, must not release the name.
+		// It counts as a create: a message would make whoever adopts the job wait for its effect. With a
+		// new Adoption, an object at another address, which this apply destroys, does not release the
+		// name.
 		r.Started, r.Last.IsMessage, r.Adoption = started, false, newID()
 		//nolint:contextcheck // the CLI's own, without our deadline
 		if err := c.write(context.WithoutCancel(c.ctx), r); !errors.Is(err, ErrTaken) {
@@ -292,7 +301,8 @@ func (c *Call) Assign(ctx context.Context, started time.Time) error {
 	}
 }
 
-// Adoption is that of the record which the call has read or written, for the state.
+// Adoption is that of the record which the call has read or written. The state keeps it, for
+// Delete.
 func (c *Call) Adoption() string {
 	if c.written == nil {
 		return c.looked.Adoption

@@ -27,8 +27,8 @@ import (
 const (
 	// opTimeout bounds each access to a store.
 	opTimeout = 10 * time.Second
-	// maxConflicts is how often a write is tried that meets another one each time: no store is that
-	// busy.
+	// maxConflicts is how often a write is tried again because somebody else has written first each
+	// time. No store is that busy.
 	maxConflicts = 10
 )
 
@@ -54,7 +54,7 @@ type Journal struct {
 	process *cli.Process
 
 	failing  sync.Once
-	proving  *semaphore.Weighted // unlike for a mutex, a call that is cancelled stops waiting
+	proving  *semaphore.Weighted // no mutex, because a cancelled call must stop waiting
 	isProven bool
 	left     sync.Map // by key: see Leave
 	index    index
@@ -109,8 +109,8 @@ func (j *Journal) read(ctx context.Context, key string) (*Record, store.Text, er
 	return r, text, nil
 }
 
-// stamp makes a record one that this run writes. Nothing changes it afterwards: it may be offered
-// in the background.
+// stamp gives a record a new Write, by which its writer recognizes it. It must not be changed
+// afterwards, because keep may still be writing it in the background.
 func (j *Journal) stamp(r *Record) {
 	r.Format, r.Write = format, newID()
 }
@@ -183,8 +183,8 @@ func (j *Journal) prove(ctx context.Context) error {
 	return j.failed("written", err)
 }
 
-// AnyAdoption stands for the adoption that a record has, whichever that is: the caller has no state
-// to compare it with.
+// AnyAdoption stands for whichever adoption a record has. The Delete of a tainted object passes it,
+// because it gets no private state, in which the object could have kept its own.
 const AnyAdoption = "any"
 
 // Release frees the name of a job that is destroyed or replaced, also while a message to the job
@@ -221,11 +221,12 @@ func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption st
 	return j.failed("written", errConflicts)
 }
 
-// LastRequest returns the id of the last request for a job, by which a person can give it up. It is
-// empty if the store does not show one.
+// LastRequest returns the id of the last request for a job, by which a person can give it up, also
+// if the name was released. It is empty if the store does not show one.
 func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) (id string) {
-	r, _, err := j.get(context.WithoutCancel(ctx), project, name)       // also after a timeout, which this is about
-	if r = j.settle(r); err == nil && r.Job == jobID && r.Last != nil { // a run that was killed may have released it
+	// The error that shows the id may be about the timeout of ctx.
+	r, _, err := j.get(context.WithoutCancel(ctx), project, name)
+	if r = j.settle(r); err == nil && r.Job == jobID && r.Last != nil {
 		return r.Last.ID
 	}
 	return ""
@@ -238,9 +239,9 @@ type Left struct {
 	Prompt    string // the hash of the last prompt, salted with the job
 }
 
-// Leave keeps a job for a create of this process with the same request, whatever the store has of
-// the name: the resource is only tainted, or has another address. This is in no record, so a later
-// run does not adopt what this one destroys.
+// Leave keeps a job for a create of this process that sends the same request, whatever the record
+// of the name says: its resource is tainted, or perhaps only has another address now. It writes no
+// record, so a later run does not adopt what this one destroys.
 func (j *Journal) Leave(project, name string, l Left) { j.left.Store(key(project, name), l) }
 
 // leftFor returns the job that was left for a request; empty without one.
@@ -258,7 +259,7 @@ func (j *Journal) log(ctx context.Context, decision string, r *Record) {
 	}
 }
 
-// failed returns nil for nil.
+// failed makes an error of the store an *Error; nil stays nil.
 func (j *Journal) failed(op string, err error) error {
 	if err == nil {
 		return nil

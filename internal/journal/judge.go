@@ -23,8 +23,8 @@ type Verdict int
 
 // The verdicts. Only Send and Continue send something.
 const (
-	// Send: the name is free, or it has a job with other arguments, beside which another one is
-	// started.
+	// Send: no record is in the way. For a create, the name is free, its last request was given up, or
+	// its job has other arguments or is closed, so that another one is started beside it.
 	Send Verdict = iota
 	// Wait: another run is sending a request, and its response may still arrive.
 	Wait

@@ -25,8 +25,8 @@ type index struct {
 // Peek tells a plan what its apply would find. The record is nil if there is none, or if the plan
 // may not know.
 func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) {
-	// A caller that is cancelled must not fail the others, nor plan something else than the plan
-	// that it applies.
+	// The first caller lists for all of them, so its cancellation must not make the others fail, nor
+	// make the plan of an apply differ from the one that it applies.
 	ctx, at := context.WithoutCancel(ctx), key(w.Project, w.Name)
 	j.index.once.Do(func() {
 		keys, err := j.list(ctx)
@@ -41,7 +41,7 @@ func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) 
 	}
 	r, _, err := j.read(ctx, at)
 	switch {
-	case isDenied && errors.Is(err, store.ErrDenied): // a store does not tell such a run whether there is one
+	case isDenied && errors.Is(err, store.ErrDenied): // so nothing shows whether there is one
 		return Send, nil, nil
 	case r == nil:
 		return Send, nil, err
@@ -56,7 +56,7 @@ func (j *Journal) list(ctx context.Context) (keys []string, _ error) {
 	return keys, j.failed("listed", err)
 }
 
-// All returns all records, by name.
+// All returns all records, by name. With an error, it returns those that it could read.
 func (j *Journal) All(ctx context.Context) ([]*Record, error) {
 	keys, err := j.list(ctx)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 )
 
-// Record is what is known of a name: its job, and the last request for it. Who writes one has read
-// what it replaces.
+// Record is what is known of a name: its job, and the last request for it. A record is only written
+// over the one that its writer has read.
 type Record struct {
 	Format   int       `json:"format"`
 	Project  string    `json:"project"`
@@ -86,8 +86,8 @@ func (r *Record) hasValidIDs() bool {
 		!slices.ContainsFunc(requests, func(id string) bool { return !ValidID(id) })
 }
 
-// key is where the record of a name is kept: readable, and different also where case does not
-// count.
+// key is the key of the record of a name: readable, with a hash that tells names apart even where
+// case does not count.
 func key(project, name string) string {
 	readable := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -111,7 +111,7 @@ func Hash(parts ...string) string {
 // has reports whether the prompt is that of the request.
 func (r *Request) has(prompt string) bool { return r.Prompt == Hash(r.ID, prompt) }
 
-// LastMessage is the last request if that was a message, or nil, as of a nil record.
+// LastMessage is the last request if that was a message, or nil; also nil for a nil record.
 func (r *Record) LastMessage() *Request {
 	if r == nil || r.Last == nil || !r.Last.IsMessage {
 		return nil
@@ -119,13 +119,16 @@ func (r *Record) LastMessage() *Request {
 	return r.Last
 }
 
-// IsFree reports whether the name has no job and no request.
+// IsFree reports whether no request counts for the name any more: it was released, or never had
+// one.
 func (r *Record) IsFree() bool { return r.Released || r.Last == nil }
 
-// IsUnknownCreate reports whether a job may have been started that nobody knows.
+// IsUnknownCreate reports whether the outcome of a create is unknown: the service may have a job
+// that no record names.
 func (r *Record) IsUnknownCreate() bool { return !r.IsFree() && r.Last.Unknown && !r.Last.IsMessage }
 
-// withUnknown is the record once no response to the request of its claim can arrive any more.
+// withUnknown is the record once no response to its claim can arrive any more: the claim becomes
+// the last request, with an unknown outcome.
 func (r *Record) withUnknown() *Record {
 	s := *r
 	s.accept(r.Claim, r.Claim.Job)

@@ -179,7 +179,7 @@ func (s *server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRe
 // InvokeAction starts nothing after a stop, and makes StopProvider wait until the
 // action's events are sent.
 func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRequest) (*tfprotov6.InvokeActionServerStream, error) {
-	s.invoking.RLock() // not when the events are pulled: a stop in between would not wait
+	s.invoking.RLock() // at once: a stop before the events are pulled must wait, too
 	ctx, cancel := s.stoppable(ctx)
 	ctx, release := s.releasable(ctx)
 	end := func() { cancel(); release(); s.invoking.RUnlock() }

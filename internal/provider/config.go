@@ -30,7 +30,7 @@ import (
 const (
 	envBaseURL  = "AGENT_BASE_URL"
 	envAdminKey = "AGENT_ADMIN_KEY"
-	// For these two, the lower of attribute and variable applies.
+	// These two do not replace the attribute: the lower value applies.
 	envMaxNewJobs  = "AGENT_MAX_NEW_JOBS"
 	envMaxMessages = "AGENT_MAX_MESSAGES"
 )
@@ -124,7 +124,7 @@ func (m providerModel) providerData(
 }
 
 // missing are the settings without which nothing can be sent or read. They are no error of the
-// provider block, because a configuration may need neither, for example with count = 0. So each
+// provider block, because a configuration may call nothing, for example with count = 0. So each
 // call that needs them reports them.
 func (m providerModel) missing() (all []wording.Diagnostic) {
 	if m.orEnv(m.BaseURL, envBaseURL).IsNull() {

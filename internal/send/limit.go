@@ -29,9 +29,9 @@ type Limits struct {
 type resource struct{ project, name, job string }
 
 // Plan counts a request that an apply would send. Only the first one beyond the limit is an error,
-// so that a plan of a thousand resources has one. A resource is planned more than once: a
-// replacement twice, and by "terraform plan -minimal-refresh" once more after its refresh, which
-// drops what was said before. Its last request counts.
+// so that a plan of a thousand resources has one. A resource may be planned more than once, and its
+// last request counts: a replacement is planned twice, and "terraform plan -minimal-refresh" plans
+// again after the refresh, without the errors of the first time.
 func (l *Limits) Plan(r Request) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()

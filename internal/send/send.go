@@ -144,8 +144,8 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 	return out
 }
 
-// send sends the request. A create claims the name first and reads its record only if there is one:
-// that needs no right to know that there is none.
+// send sends the request. A create claims its name as if there were no record, and looks only if
+// that is refused: without the right to list, a store denies a read of what does not exist.
 func (o *Operation) send(ctx context.Context) Outcome {
 	then := lookAgain
 	if o.Request.Kind() == Create && o.Request.Adopts == "" && o.Left() == "" {

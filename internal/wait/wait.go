@@ -28,8 +28,7 @@ func MayBeStale(status agentapi.Status, message time.Time) bool {
 
 var errNoStatus = errors.New("the response has no status")
 
-// Poller retrieves a job once; *agentapi.Client is one. A wait ends with an error of it, unless
-// that is ErrUnavailable.
+// Poller retrieves a job once; *agentapi.Client is one. Any error but ErrUnavailable ends a wait.
 type Poller interface {
 	PollJob(ctx context.Context, projectID, jobID string) (*agentapi.Job, error)
 }
@@ -72,7 +71,7 @@ func (w Waiter) Wait(ctx context.Context, target Target) (last *agentapi.Job, sa
 	}
 	p := progress{target: target, start: start}
 	var pause time.Duration
-	if target.After == Created { // after a message, a poll at once rarely misses that the job is active
+	if target.After == Created { // after a message, a poll at once mostly sees the job active
 		pause = w.Schedule.first()
 	}
 	for {

@@ -47,7 +47,7 @@ func reason(err error) string {
 	switch {
 	case isCall:
 		return failedCall(failure)
-	case isJournalError: // it has its own time limits
+	case isJournalError: // a deadline in it is the journal's, not that of timeouts
 	case errors.Is(err, context.Canceled):
 		return "the run was interrupted"
 	case expired:

@@ -31,7 +31,8 @@ func (i Invalid) Because(err error, more ...string) Diagnostic {
 	return diagnostic(string(i), append([]string{Sentence(err)}, more...)...)
 }
 
-// OtherBaseURL describes a service that the environment does not name, whose key it would get.
+// OtherBaseURL describes a base_url that differs from the environment's, while the key comes from
+// there: the key of one service would be sent to another.
 func OtherBaseURL(variable string) Diagnostic {
 	return diagnostic(string(InvalidBaseURL),
 		"base_url is not the URL in the environment variable "+variable+", and this provider block has no key. "+
@@ -47,7 +48,8 @@ func TimeoutNotPositive(text string) Diagnostic {
 	return diagnostic("Invalid timeout", Quote(text)+" must be greater than zero, for example \"30m\".")
 }
 
-// NameMissing describes an imported job that is replaced while ignore_changes hides its name.
+// NameMissing describes a request without a name: ignore_changes hides the name from a job that was
+// imported without one.
 func NameMissing(r send.Request) Diagnostic {
 	summary := "Agent job not created"
 	if r.Kind() == send.Message {

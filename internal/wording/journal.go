@@ -49,7 +49,7 @@ func JournalNotWritten(err error, job Job) Diagnostic {
 		"If this state cannot be stored, or is lost, import the job: a later run cannot adopt it.")
 }
 
-// NameNotRecorded describes a name that the journal could not give to an imported or renamed job.
+// NameNotRecorded describes a name that the journal could not give to an imported job.
 func NameNotRecorded(err error, r send.Request, job Job) Diagnostic {
 	return diagnostic("Name of agent job not recorded",
 		fmt.Sprintf("The journal could not record that job %s has the name %s. %s", job, Quote(r.Name), Sentence(err)),
@@ -60,7 +60,7 @@ const (
 	// inConfiguration says where to name a place.
 	inConfiguration = "set journal { url = \"...\" } in the provider block, rather than AGENT_JOURNAL_URL: " +
 		"with the URL of a bucket, every machine that applies this state then uses the same journal."
-	// keepElsewhere names the ways out.
+	// keepElsewhere says how to keep the journal in another place, or to keep none.
 	keepElsewhere = "To keep the journal elsewhere, " + inConfiguration +
 		" To keep none, set journal { enabled = false }: then a broken run may send the prompts of all jobs of this provider block again."
 )

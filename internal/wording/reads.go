@@ -3,7 +3,7 @@
 
 package wording
 
-// What a call that failed has not done.
+// What a diagnostic of a read says about prompts.
 const (
 	ReadSendsNothing    = "A data source sends no prompt."
 	RefreshSendsNothing = "A refresh sends no prompt."
@@ -11,7 +11,7 @@ const (
 
 const (
 	notFound Text = "Agent job not found\nThe service does not know job {job}. "
-	// unconfigured ends with how to make the provider's configuration known.
+	// unconfigured is the end of a text about a call that came before the configuration was known.
 	unconfigured = ", because the provider's configuration is not known yet. Nothing was sent. " + makeKnown
 	makeKnown    = "Apply the resources that its values come from first (-target), or use variables."
 )

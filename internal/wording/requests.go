@@ -15,13 +15,14 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
-// isAction reports whether an action sends the request. It has no name, so no record: run again, it
-// sends again.
+// isAction reports whether an action sends the request. Such a request has no name, and so no
+// record: running the action again sends it again.
 func isAction(r send.Request) bool { return r.Name == "" }
 
 const summaryNotAccepted = "Message to agent job not accepted"
 
-// MessageToClosedJob is for a new prompt that the plan did not know.
+// MessageToClosedJob describes a message that was not sent, because its job is closed. The plan did
+// not replace the job, because it did not know yet that the prompt is new.
 const MessageToClosedJob Text = summaryNotAccepted + "\n" +
 	"Job {job} {closed}. The prompt is new, which the plan did not know. It was not sent.\n\n" +
 	"To start a new job with this prompt, change triggers."
@@ -66,7 +67,7 @@ func NotAccepted(outcome send.Outcome, r send.Request) Diagnostic {
 		next = "Run the action again to send the prompt."
 	}
 	switch {
-	case failure.StatusCode == http.StatusTooManyRequests: // also if a later attempt found no connection
+	case failure.StatusCode == http.StatusTooManyRequests: // also one before the last attempt
 		what = "The service's rate limit refused the prompt for"
 	case !errors.Is(failure, agentapi.ErrRefused):
 	case create || isAction(r) || agentapi.MustFix(failure):
@@ -78,8 +79,8 @@ func NotAccepted(outcome send.Outcome, r send.Request) Diagnostic {
 	return diagnostic(summary, fmt.Sprintf("%s %s, so %s.", what, target, effect), cause(outcome.Err), next)
 }
 
-// afterRefusal says what to do about a message that was refused for a reason, by a job that counts
-// as closed from then on or not.
+// afterRefusal says what to do about a message that was refused for a reason. isClosed: with this
+// refusal, the job counts as closed.
 func afterRefusal(reason agentapi.Reason, isClosed bool) string {
 	const replace = "To start a new job with this prompt instead, change triggers."
 	switch {
@@ -140,11 +141,11 @@ const decideMessage = "Check the job in the service's dashboard. If the message 
 	"If it is there, a new prompt ends the warning in each plan, and so do these commands and an apply, which send nothing:\n" +
 	"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS {project}/{id}"
 
-// removeFirst is for an import: the state may have the job that a create replaces, or a tainted
-// one.
+// removeFirst is said of an import: it fails while the state has the resource, which can be
+// tainted, or have the job that the create was to replace.
 const removeFirst = "If the state has the resource, first run: terraform (or tofu) state rm ADDRESS\n"
 
-// waysOut says what to do about a create whose outcome is unknown. Without a record, it is nil.
+// waysOut says what to do about a create with an unknown outcome. record is nil without a journal.
 func waysOut(projectID string, record *journal.Record) string {
 	imports := fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it and apply, which sends nothing: "+
 		"terraform (or tofu) import ADDRESS %s/JOB_ID\n"+removeFirst, projectID)
@@ -159,7 +160,7 @@ func giveUp(record *journal.Record) string { return giveUpRequest(record.Last.ID
 
 func giveUpRequest(id string) string {
 	id = escape.Printable(id)
-	// Nothing that is copied with the id may follow it.
+	// No punctuation may follow the id, because a person would copy it, too.
 	return fmt.Sprintf("set AGENT_JOURNAL_FORGET=%s or journal { forget = [%q] } in the provider block", id, id)
 }
 
@@ -174,7 +175,9 @@ func unreadable(outcome send.Outcome, r send.Request) Diagnostic {
 	next := "Apply again once the service responds."
 	if errors.Is(outcome.Err, agentapi.ErrNotFound) {
 		n := Next{Request: outcome.Record.Last.ID, IsTainted: r.Kind() == send.Create}
-		if outcome.Record.Write == "" { // no store has it: the job is that of a tainted resource
+		// Look has made up a record without a Write, for a job that a Delete has left: no request of it
+		// can be given up.
+		if outcome.Record.Write == "" {
 			n.Request = ""
 		}
 		next += " " + n.ifGone()

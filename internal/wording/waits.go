@@ -15,7 +15,7 @@ import (
 
 // Next is what follows a job that failed or has not finished.
 type Next struct {
-	Request   string // its last one, by which a person gives it up; empty without a journal
+	Request   string // the id of the job's last request, to give it up; empty without a journal
 	IsTainted bool   // the create fails, so Terraform taints the resource
 	IsKept    bool   // the failed job stays, and no run fails
 	IsRetried bool   // the next apply replaces the failed job
@@ -32,16 +32,17 @@ const (
 	Resumes = "The job is in the state. The next apply resumes waiting without sending anything."
 
 	keepFailed = " To keep the failed job, set on_failure = \"warn\" in the wait block."
-	// unprotect says how to go on with a tainted resource that no plan may destroy.
+	// Terraform plans to replace a tainted resource, and with prevent_destroy that plan fails.
+	// unprotect says how an apply can still keep the job, or start another one.
 	unprotect = " If prevent_destroy stops the plan, first run: terraform (or tofu) untaint ADDRESS to keep the job, " +
 		"or: terraform (or tofu) state rm ADDRESS for another one."
 )
 
-// instead says what to change for another job in the place of one that failed: one that has not is
-// sent another prompt.
+// instead is what to change for another job in the place of one that failed. A new prompt starts
+// one, too, because a failed job accepts no messages; any other job would be sent that prompt.
 const instead = "the prompt or triggers"
 
-// another says how to start another job in the place of one.
+// another says how to start another job in the place of one: change names what to change for that.
 func (n Next) another(change string) string {
 	text := "To start another job, change " + change + ", or "
 	switch {
@@ -94,7 +95,7 @@ func (n Next) tainted() string {
 // StillRunning describes a wait that stopped before its job finished; next says what follows.
 func StillRunning(err error, job Job, next string) Diagnostic {
 	stopped := new(wait.Error)
-	errors.As(err, &stopped) // a wait returns no other
+	errors.As(err, &stopped) // an error of a wait is always one
 	lastStatus := ""
 	switch status := stopped.LastStatus; {
 	case status == "" || status == agentapi.StatusActive:
@@ -124,7 +125,7 @@ func LostInWait(job Job, err error, after wait.Event, next Next) Diagnostic {
 		Text(next.ifGone())).Of(job, err)
 }
 
-// LostInAction is the same for an action.
+// LostInAction describes a job that the service no longer knew while an action waited for it.
 const LostInAction = notFound + "The service had accepted the prompt.\n\n{cause}\n\nRunning the action again sends the prompt again."
 
 // noLink is said of a null link: a job without a pull request may have committed directly.

@@ -1,8 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package wording has what a plan or an apply says: functions from facts to diagnostics. A cause is
-// worded where it arises.
+// Package wording has what a plan or an apply says: functions from facts to diagnostics. The text
+// of an error, which some of them quote, is in the package where the error arises.
 package wording
 
 import (
@@ -22,7 +22,7 @@ type Diagnostic struct{ Summary, Detail string }
 const (
 	// maxText is how long a diagnostic may be, in bytes.
 	maxText = 4000
-	// maxEnd is how much of that is the end of a longer one, which says what to do.
+	// maxEnd is how much of a longer one is kept of its end, which says what to do.
 	maxEnd = 1500
 )
 
@@ -73,8 +73,8 @@ func Sentence(err error) string {
 	if err == nil || err.Error() == "" {
 		return ""
 	}
-	text := strings.ReplaceAll(err.Error(), "\n", "; ") // between joined errors
-	text = escape.All(strings.TrimSuffix(text, "."))    // of a service
+	text := strings.ReplaceAll(err.Error(), "\n", "; ") // errors.Join puts them between errors
+	text = escape.All(strings.TrimSuffix(text, "."))    // a service's message can end in one
 	first, width := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[width:] + "."
 }

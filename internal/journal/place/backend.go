@@ -34,7 +34,7 @@ type backend struct {
 	Type     string         `json:"type"` // empty: none; the state is local
 	Settings map[string]any `json:"config"`
 
-	stateStore string // experimental: any difference makes another state
+	stateStore string // the block of an experiment: with any difference, it is another state
 }
 
 // readBackend reads the backend, with the settings that were passed only to init.
@@ -83,9 +83,9 @@ func (b backend) at(file string) backend {
 	return at
 }
 
-// id tells the state from all others that can use the same place. isKnown is false for backends
-// beside whose states no journal is kept: another machine may spell the settings of one state in
-// another way.
+// id tells the state from all others that can use the same place. isKnown reports whether all
+// machines find the same id. For other backends than those of Backends they may not, because each
+// can spell the settings of one state in another way.
 func (b backend) id() (id string, isKnown bool) {
 	if kind, ok := find(func(k bucket.Kind) bool { return k.Backend == b.Type }); ok {
 		return b.located(kind.Locating), true
@@ -98,7 +98,7 @@ func (b backend) id() (id string, isKnown bool) {
 		if value == nil || value == "" {
 			value = os.Getenv(variables[name])
 		}
-		// A run with other credentials is one of the same state.
+		// Credentials are no part of the id: a run with others is one of the same state.
 		if value != "" && !credentials.MatchString(name) {
 			set[name] = value
 		}
@@ -120,7 +120,7 @@ func (b backend) located(defaults map[string]string) string {
 	return fmt.Sprintf("%s%q", b.Type, located)
 }
 
-// variables stand for settings that are not set.
+// variables are what these backends read for settings that are not set.
 //
 //nolint:gochecknoglobals // never changed
 var variables = map[string]string{

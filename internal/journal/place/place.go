@@ -32,12 +32,12 @@ const defaultFolder = ".agent-journal"
 // Place is where the records of one state are kept.
 type Place struct {
 	Location Location
-	Scope    string // distinguishes states and services, and each test from all of these
+	Scope    string // tells apart states and services, and each run of "terraform test"
 }
 
-// Find returns where this run keeps the records of what it sends to a service. Without a named
-// location, that is the usual one. What makes a location unusable is no error before something is
-// sent.
+// Find returns where this run keeps the records of what it sends to a service: at the named
+// location, or else at the usual one. If the location cannot be used, its store says so when it is
+// accessed.
 func Find(named Location, service *url.URL, process *cli.Process) Place {
 	b, err := readBackend()
 	b = b.at(process.State)
@@ -63,8 +63,8 @@ func Find(named Location, service *url.URL, process *cli.Process) Place {
 var errNoStateName = fmt.Errorf("several states can use this place, and only those of the backends %s have names that all machines know: "+
 	"add ?state=NAME (or &state=NAME) to the URL of the journal, with a name that only this state has", strings.Join(Backends(), ", "))
 
-// usual is where a journal is kept if nobody has named a place: beside a state in a bucket, the
-// same in all workspaces and met by no listing of workspaces, or else in the working directory.
+// usual is where a journal is kept if nobody has named a place: beside a state in a bucket, or else
+// in the working directory. All workspaces share that place, and no listing of workspaces shows it.
 func usual(b backend) Location {
 	kind, ok := find(func(k bucket.Kind) bool { return k.Backend == b.Type })
 	if !ok {
@@ -83,7 +83,7 @@ func usual(b backend) Location {
 // Location is where a journal is kept: in a folder or in a bucket.
 type Location struct {
 	State   string // names the state, instead of the backend's settings; may be empty
-	Default bool   // nobody chose it; a folder is made
+	Default bool   // nobody chose the folder, so it is made if it is missing
 
 	Unusable error  // why the place cannot be used; each operation of its store returns it
 	URL      string // as a person has named it; empty if nobody has

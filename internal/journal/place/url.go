@@ -29,7 +29,8 @@ var errURL = func() error {
 		strings.Join(examples, ", or "), strings.Join(parameters, "; "))
 }()
 
-// errInvisible refuses what would quietly be another place: it comes with a copy, or from a file.
+// errInvisible refuses what a copy or a file adds to a URL unseen: with it, the URL would quietly
+// lead to another place.
 var errInvisible = errors.New("the journal's URL has a line break, a blank before or after a part of it, or another character that " +
 	"nobody sees: remove it")
 

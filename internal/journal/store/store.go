@@ -1,8 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package store keeps short texts under keys, in a folder or in a bucket. Each write names the version that it replaces, and
-// is refused if the key has another one by then. What the texts say is no concern of this package.
+// Package store keeps short texts under keys, in a folder or in a bucket, whatever they say. Each
+// write names the version that it replaces, and is refused if the key has another one by then.
 package store
 
 import (
@@ -14,18 +14,18 @@ import (
 	"regexp"
 )
 
-// Version identifies what a key held when it was read or written. It is empty if nothing was there. A bucket may derive it from
-// the text, so that a key should never get the same text twice.
+// Version identifies what a key held when it was read or written. It is empty if nothing was there.
+// A bucket may derive it from the text, so no text should be written to a key twice.
 type Version string
 
-// Text is what a key had when it was read or written. It is that of a key without one if only the key is set.
+// Text is what a key had when it was read or written. With only Key set, there was no text.
 type Text struct {
 	Key     string
 	Body    []byte
 	Version Version
 }
 
-// Exists reports whether there was one.
+// Exists reports whether the key had a text.
 func (t Text) Exists() bool { return t.Version != "" }
 
 // Place is where the texts of a scope are, for people.
@@ -43,28 +43,28 @@ func (p Place) Of(key string) string {
 }
 
 var (
-	// ErrConflict reports that the condition of a write was not met: the key has another version. That may be due to the
-	// caller's own write, which arrived while its response was lost: the libraries of the clouds repeat such a write, and the
-	// second attempt is refused. A folder reports it, too, if somebody has already replaced what the caller wrote. So the caller
-	// must read the key, and compare what is there with what it has written.
+	// ErrConflict reports that the key has another version than the one to replace. The caller must
+	// then read it and compare, because that may be its own write: the libraries of the clouds repeat
+	// a write whose response was lost, and a folder reports a conflict if somebody has replaced what
+	// was just written.
 	ErrConflict = errors.New("another run has written it in the meantime")
 	// ErrDenied reports that the store knows the credentials, and that they lack a right.
 	ErrDenied = errors.New("the credentials lack a right")
 )
 
-// Store keeps the texts of one scope. Each method is bounded by its context. After any other error than ErrConflict and
-// ErrDenied, a write may have arrived, or may still do so.
+// Store keeps the texts of one scope. Each method is bounded by its context. After any other error
+// than ErrConflict and ErrDenied, a write may have arrived, or may still do so.
 type Store interface {
-	// Place is where they are.
+	// Place is where the texts are.
 	Place() Place
-	// List returns all keys that have a text, in any order, or an error. Files and objects with other names are not among them.
+	// List returns all keys that have a text, in any order. Other files and objects are left out.
 	List(ctx context.Context) (keys []string, err error)
-	// Get returns what a key has. Without an error, a text that does not exist means that the store itself says so.
+	// Get returns what a key has. It returns no text and no error only if the store itself says so.
 	Get(ctx context.Context, key string) (Text, error)
-	// Put stores a text durably over what was read or written. If the key has another version by now, it returns ErrConflict.
+	// Put stores a text durably over what was read or written, or returns ErrConflict.
 	Put(ctx context.Context, over Text, body []byte) (Text, error)
-	// Prove makes sure that the store honours the conditions of writes, by writes that must be refused. Call it once in a process
-	// before relying on Put; any number of processes may do so at the same time.
+	// Prove makes sure, by writes that must be refused, that the store honours their conditions. Call
+	// it once in a process before relying on Put; other processes may do so at the same time.
 	Prove(ctx context.Context) error
 }
 
@@ -110,7 +110,7 @@ func (discard) Get(_ context.Context, key string) (Text, error)       { return T
 func (discard) Put(_ context.Context, t Text, _ []byte) (Text, error) { return t, nil }
 func (discard) Prove(context.Context) error                           { return nil }
 
-// Unusable returns a store whose settings cannot be used. That is no concern of a run until it needs the store.
+// Unusable returns a store whose settings cannot be used: each access fails with the error.
 func Unusable(name string, err error) Store { return unusable{name, err} }
 
 type unusable struct {

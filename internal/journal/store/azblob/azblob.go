@@ -41,7 +41,7 @@ var (
 	azureAccounts   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
 	azureContainers = regexp.MustCompile(`^[a-z0-9](?:-?[a-z0-9])+$`)
 
-	// ErrNames reports names that Azure does not have.
+	// ErrNames reports a name that no account or container of Azure can have.
 	ErrNames = errors.New("the journal's storage account must have 3 to 24 lowercase letters and digits as its name, " +
 		"and the container 3 to 63, and single hyphens between them")
 )
@@ -74,8 +74,8 @@ func named(host, path string, s *settings.Settings) (bucket.Cloud, string, error
 	return c, prefix, errors.Join(err, settings.CheckEmulator(endpoint))
 }
 
-// newCloud checks the names, because they become parts of a URL that tokens are sent to. Beside a state, the
-// credentials are the backend's and no others.
+// newCloud checks the names, because they become parts of a URL that tokens are sent to. Beside a
+// state, the credentials are the backend's and no others.
 func newCloud(account, name, endpoint string, isBeside bool, s *settings.Settings) (*cloud, error) {
 	c := &cloud{account: account, name: name}
 	suffix, err := c.azure.read(s, isBeside)
@@ -102,7 +102,7 @@ func (c *cloud) Grant(op, _ string) string {
 	return fmt.Sprintf("%s on the container %s of the storage account %s, which ARM_ACCESS_KEY does not need", role, c.name, c.account)
 }
 
-// Never has the form of Azure's, which count the time: it is one before the first journal.
+// Never has the form of Azure's ETags, which count the time, and is earlier than any journal.
 func (c *cloud) Never() store.Version { return `"0x8D0000000000000"` }
 
 func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
@@ -209,7 +209,7 @@ func (o *objects) IsDenied(err error) bool {
 		bloberror.AuthorizationPermissionMismatch, bloberror.AuthorizationResourceTypeMismatch, bloberror.InsufficientAccountPermissions)
 }
 
-// azureError believes the store's own code only: a proxy's 404 has none. An error about a URL may show a SAS token.
+// azureError believes only the store's code: a proxy's 404 has none. A URL may have a SAS token.
 func azureError(err error) error {
 	switch {
 	case bloberror.HasCode(err, bloberror.BlobNotFound):

@@ -25,8 +25,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
-// azureSettings say as whom a container is reached: with the account's key, else with a SAS token, else with the key that an
-// identity may look up, else as that identity.
+// azureSettings say as whom a container is reached: with the account's key, else with a SAS token,
+// else with the key that an identity may look up, else as that identity.
 type azureSettings struct {
 	key, sas   string
 	looksUpKey bool
@@ -42,12 +42,12 @@ type azureSettings struct {
 	others                bool // whether what the Azure SDK finds will do
 }
 
-// azureText is a setting, or in the file that another one names.
+// azureText is a setting whose text another setting may keep in a file.
 type azureText struct{ name, text, file string }
 
 var errNoAzureCredentials = errors.New("the azurerm backend's settings and ARM_* variables lead to no credentials for the journal")
 
-// read reads what the azurerm backend knows, and returns the end of the names of accounts.
+// read reads what the azurerm backend knows, and returns the end of the host names of accounts.
 func (a *azureSettings) read(s *settings.Settings, isBeside bool) (suffix string, _ error) {
 	// arm reads a setting or the variable that is named after it.
 	arm := func(name string, variables ...string) string {
@@ -81,12 +81,13 @@ func (a *azureSettings) read(s *settings.Settings, isBeside bool) (suffix string
 	return suffix, nil
 }
 
-// readBackend reads what says how a state is kept. It is no concern of a URL.
+// readBackend reads the settings that say how a state is kept. They do not matter to a URL.
 func (a *azureSettings) readBackend(s *settings.Settings) error {
 	s.Ignore("endpoint") // of an API that the CLIs no longer use
 	isKeyless := a.key == "" && a.sas == ""
 	a.group = s.Text("resource_group_name")
-	// The backend needs the group. If it is missing, what reached the state is unknown here, and the identity may do.
+	// The backend looks up a key in the resource group. Without one, its settings do not show how it
+	// reached the state, so the identity itself is tried.
 	a.looksUpKey = !s.Is("use_azuread_auth", false, "ARM_USE_AZUREAD") && isKeyless && a.group != ""
 	refused := []string{
 		"ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST", "ARM_CUSTOMER_PROVIDED_KEY", "ARM_USE_DNS_ZONE_ENDPOINT",
@@ -146,7 +147,7 @@ func (a *azureSettings) credential(options azcore.ClientOptions) (azcore.TokenCr
 	return nil, errNoAzureCredentials
 }
 
-// cliCredential is what a laptop has, and what is tried when a pipeline lacks all others.
+// cliCredential is what a laptop has. Because it is tried last, its error says that nothing is set.
 type cliCredential struct{ *azidentity.AzureCLICredential }
 
 func (c cliCredential) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
@@ -157,7 +158,7 @@ func (c cliCredential) GetToken(ctx context.Context, options policy.TokenRequest
 	return token, err
 }
 
-// requestProof asks GitHub.
+// requestProof requests, from GitHub Actions, the token that proves which workflow this is.
 func (a *azureSettings) requestProof(ctx context.Context, network policy.Transporter) (string, error) {
 	at, err := url.Parse(a.requestURL)
 	if err != nil || at.Scheme != "https" && !settings.IsLoopback(at.Hostname()) { // the token goes there
@@ -187,7 +188,7 @@ func (a *azureSettings) requestProof(ctx context.Context, network policy.Transpo
 	return "", fmt.Errorf("the service of the setting oidc_request_url responded with status %d, without a token", response.StatusCode)
 }
 
-// read does not show which file it reads. The backend has already refused a text that differs from the file.
+// read does not show the file. The backend has already refused a text that differs from it.
 func (t azureText) read() (string, error) {
 	if t.text != "" || t.file == "" {
 		return t.text, nil

@@ -30,8 +30,8 @@ type Kind struct {
 	Scheme  string // of URLs
 	Example string // of a URL
 
-	// Beside returns a place next to where the backend keeps a state, which no listing of its workspaces meets, and Named the place
-	// that a URL leads to. Beside needs no other setting than those that locate a state.
+	// Beside returns a place next to the state, which no listing of the backend's workspaces shows,
+	// and Named the place that a URL leads to. Beside requires only the settings that locate a state.
 	Beside func(*settings.Settings) (in Cloud, prefix string, _ error)
 	Named  func(host, path string, _ *settings.Settings) (in Cloud, prefix string, _ error)
 
@@ -39,7 +39,7 @@ type Kind struct {
 	Locating map[string]string // settings of the backend that say which state it is, with what each is if it is null
 }
 
-// Cloud is a bucket or container, with the settings that lead to it. Each cloud has a type of its own.
+// Cloud is a bucket or container, with the settings that lead to it. Each cloud has its own type.
 type Cloud interface {
 	// String is its URL, such as s3://ci-state.
 	String() string
@@ -51,14 +51,14 @@ type Cloud interface {
 	Never() store.Version
 }
 
-// Objects are those of a bucket whose reads and listings show each write at once. None is ever deleted.
+// Objects are those of a bucket. Reads and listings show each write at once. None is ever deleted.
 type Objects interface {
 	// List returns the keys of objects that start with prefix.
 	List(ctx context.Context, prefix string) iter.Seq2[string, error]
 	// Get returns an object and its version, or ErrNoObject, if the store says that there is none.
 	Get(ctx context.Context, key string) (io.ReadCloser, store.Version, error)
-	// Put stores an object if it has the version, or does not exist if that is empty. Otherwise it returns store.ErrConflict, or
-	// ErrNoObject.
+	// Put stores an object if it has the version, or, if that is empty, if it does not exist.
+	// Otherwise it returns store.ErrConflict or ErrNoObject.
 	Put(ctx context.Context, key string, body []byte, ifVersion store.Version) (store.Version, error)
 	// IsDenied reports whether the store knows the credentials, and they lack a right.
 	IsDenied(err error) bool
@@ -76,14 +76,15 @@ func (t *Tokens) Add(token string) error {
 	return nil
 }
 
-// RequestTimeout bounds a request. One for credentials outlives the call that needs them, and all others wait for it.
+// RequestTimeout bounds a request. One for credentials needs that, because it is not cancelled with
+// the call that made it, and all other calls wait for it.
 const RequestTimeout = 10 * time.Second
 
 // NoRedirect keeps a client from following a redirect, which could lead a token elsewhere.
 func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 var (
-	// ErrNoObject reports that the store itself says so.
+	// ErrNoObject reports that there is no such object, by the word of the store, not of a proxy.
 	ErrNoObject  = errors.New("there is no such object")
 	errNoVersion = errors.New("the response names no version of the object") // a proxy's perhaps
 )
@@ -96,7 +97,7 @@ func Quoted(etag string) store.Version {
 	return store.Version(`"` + etag + `"`)
 }
 
-// New returns the store of a scope below a prefix in a bucket, without accessing it yet. The network may be nil.
+// New returns the store of a scope below a prefix, without accessing it yet. network may be nil.
 func New(cloud Cloud, prefix, scope string, network http.RoundTripper) store.Store {
 	return &bucket{cloud: cloud, place: prefix, prefix: prefix + scope + "/", network: network}
 }
@@ -112,7 +113,7 @@ type bucket struct {
 
 func (b *bucket) Place() store.Place { return store.Place{Name: b.cloud.String() + "/" + b.prefix} }
 
-// try connects the first time.
+// try calls do with the connected bucket, and connects if there is no connection yet.
 func (b *bucket) try(ctx context.Context, op string, do func(Objects) error) error {
 	connected := b.connected.Load()
 	if connected == nil {
@@ -124,7 +125,7 @@ func (b *bucket) try(ctx context.Context, op string, do func(Objects) error) err
 		b.connected.Store(connected)
 	}
 	err := do(*connected)
-	if ctx.Err() != nil { // credentials may be waiting for a refresh that hangs: the next access connects again
+	if ctx.Err() != nil { // it may hang in a refresh of credentials: connect again next time
 		b.connected.CompareAndSwap(connected, nil)
 	}
 	if err != nil && (*connected).IsDenied(err) {
@@ -216,7 +217,8 @@ func (b *bucket) put(ctx context.Context, over store.Text, body []byte) (store.T
 // probe is the key of the object that Prove writes. Nothing else can have it.
 const probe = "_conditions"
 
-// Prove writes an object that nobody reads: with wrong conditions, and with the right one, as the record of what is sent needs it.
+// Prove writes an object that nobody reads. Writes with wrong conditions must be refused, and one
+// with the right condition must not: recording an outcome depends on that.
 func (b *bucket) Prove(ctx context.Context) error {
 	nothing, never := store.Text{Key: probe}, store.Text{Key: probe, Version: b.cloud.Never()}
 	_, err := b.put(ctx, nothing, proof())
@@ -257,7 +259,7 @@ func (b *bucket) proveChange(ctx context.Context) error {
 		case err != nil:
 			return err
 		case isThere && (isRefused || now.Version == written.Version), !isThere && !isRefused:
-			// It was stored, perhaps by a first attempt, or replaced since.
+			// It is there, also if the response was lost, or another process has replaced it since.
 			return nil
 		case isThere, now.Version == before.Version:
 			return fmt.Errorf("the store does not accept the version that it names itself, so what is sent could not be recorded "+

@@ -32,13 +32,14 @@ const (
 	writable fs.FileMode = 0o222
 )
 
-// New returns the store of a scope in a root folder. The default one is made, and is in a folder that others may have filled: a checkout.
+// New returns the store of a scope in a root folder. The default root is made if it is missing. It
+// is in the working directory, so a checkout may have brought files into it.
 func New(root string, isDefault bool, scope string) store.Store {
 	return &folder{root, isDefault, scope, syncDir}
 }
 
-// folder keeps each text in a folder, in a file for each version: the highest number counts. Two writers cannot both make the
-// file of one number, not even on a network's disk.
+// folder keeps each text in a folder, with a file for each version: the one with the highest number
+// counts. Two writers cannot both make the file of one number, not even on a network disk.
 type folder struct {
 	root      string
 	isDefault bool
@@ -57,7 +58,7 @@ type opened struct {
 	*os.Root
 }
 
-// open opens the root. A root that a person has named must exist: it may be on a volume that is not mounted. A person may name a link, too.
+// open opens the root. A named one may be a link, and must exist: its volume may not be mounted.
 func (f *folder) open() (opened, error) {
 	if info, err := os.Lstat(f.root); err == nil && f.isDefault && !info.IsDir() {
 		return opened{}, notOurs(f.root, "no folder")
@@ -84,7 +85,8 @@ func (f *folder) openOrMake() (opened, error) {
 	return f.open()
 }
 
-// notOurs is an error about what the provider does not make, and a checkout can bring: a link may lead anywhere, and a pipe never ends.
+// notOurs is the error for what the provider never makes, so a checkout may have brought it: a link
+// may lead anywhere, and reading a pipe may never end.
 func notOurs(path, what string) error {
 	return fmt.Errorf("%s is %s, so the provider did not make it, but a checkout or a copy: remove it, from the repository, too", path, what)
 }
@@ -161,7 +163,8 @@ func (f *folder) Get(ctx context.Context, key string) (store.Text, error) {
 	return text, nil
 }
 
-// checkFile refuses what is no text of the provider. Git makes each file so that its owner can write to it; the provider never does.
+// checkFile refuses what is no text of the provider. In the default root, a text is read-only,
+// which no file of a Git checkout is.
 func (o opened) checkFile(path string) error {
 	info, err := o.Lstat(path)
 	switch {
@@ -175,7 +178,7 @@ func (o opened) checkFile(path string) error {
 	return nil
 }
 
-// checkFolder refuses a path that leads through anything but folders. os.Root follows links that stay in it.
+// checkFolder refuses links and files in a path: os.Root follows links that stay inside it.
 func (o opened) checkFolder(path string) error {
 	at := ""
 	for part := range strings.SplitSeq(path, string(filepath.Separator)) {
@@ -191,7 +194,7 @@ func (o opened) checkFolder(path string) error {
 	return nil
 }
 
-// onLatest calls use with the file that counts, and returns its number. If there is none, it returns 0.
+// onLatest calls use with the file that counts, and returns its number, or 0 if there is none.
 func (o opened) onLatest(ctx context.Context, key string, use func(path string) error) (int, error) {
 	var pause time.Duration
 	for {
@@ -302,8 +305,9 @@ func (o opened) publish(ctx context.Context, key, written string, number int) er
 	if err != nil {
 		return err
 	}
-	// A number is free again once a later one is there, so only the highest has won. If the later one replaced this one, it is no
-	// conflict, but the caller finds that out.
+	// Whoever writes a later number removes the earlier files, so this number may have been free again
+	// although it was taken before. So only the highest number has won. If the later one replaced this
+	// very write, that is a conflict, too: the caller finds out (see ErrConflict).
 	if latest := slices.Max(append(numbers, 0)); latest != number {
 		if latest > number {
 			_ = o.Remove(o.file(key, number)) // else the next write does it
@@ -321,7 +325,7 @@ func (o opened) publish(ctx context.Context, key, written string, number int) er
 	return nil
 }
 
-// write writes a temporary file in a folder, which it makes. Nobody writes to it again: see checkFile.
+// write writes a temporary file in a folder, which it makes. The file is read-only: see checkFile.
 func (o opened) write(ctx context.Context, dir string, text []byte) (path string, _ error) {
 	var file *os.File
 	path = filepath.Join(dir, temporary+strings.ToLower(rand.Text()))
@@ -355,7 +359,7 @@ func (o opened) link(ctx context.Context, from, to string) error {
 	return err
 }
 
-// Prove tries names that nobody reads.
+// Prove links two files to one name, which nobody reads. The second link must be refused.
 func (f *folder) Prove(ctx context.Context) error {
 	o, err := f.openOrMake()
 	if err != nil {
@@ -386,7 +390,7 @@ func (f *folder) Prove(ctx context.Context) error {
 	return err
 }
 
-// makeDir makes a folder in that of the scope, or that itself.
+// makeDir makes the folder of a key, and that of the scope if it is missing.
 func (o opened) makeDir(path string) error {
 	if path != o.scope {
 		if err := o.mkdir(path); !errors.Is(err, fs.ErrNotExist) {
@@ -404,7 +408,7 @@ func (o opened) makeDir(path string) error {
 	return o.mkdir(path)
 }
 
-// ignore keeps Git from adding the journal. What is there is left alone: a link could lead anywhere.
+// ignore keeps Git from adding the journal. An existing .gitignore, perhaps a link, is left alone.
 func (o opened) ignore() error {
 	file, err := o.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -417,7 +421,7 @@ func (o opened) ignore() error {
 	return errors.Join(err, file.Close())
 }
 
-// mkdir makes a folder that a loss of power does not remove, unless it exists. The mode has no effect on Windows.
+// mkdir makes a folder durably, unless it exists. The mode has no effect on Windows.
 func (o opened) mkdir(path string) error {
 	err := o.Mkdir(path, 0o777) // umask and the parent's group decide who may use it
 	if errors.Is(err, fs.ErrExist) {

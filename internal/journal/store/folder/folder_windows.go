@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// link gives a file a name, which nothing may have, and makes that durable where it can: os.Root does
-// without that, but knows long paths on every version of Windows.
+// link gives a file a name, which nothing may have. MoveFileEx makes that durable, but may refuse a
+// long path on older versions of Windows; os.Root does not.
 func link(root *os.Root, from, to string) error {
 	source, sourceErr := windows.UTF16PtrFromString(filepath.Join(root.Name(), from))
 	target, targetErr := windows.UTF16PtrFromString(filepath.Join(root.Name(), to))

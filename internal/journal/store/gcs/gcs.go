@@ -68,7 +68,7 @@ func named(host, path string, s *settings.Settings) (bucket.Cloud, string, error
 
 const server = "https://storage.googleapis.com"
 
-// newCloud reads who one is, which is the backend's identity for a URL, too.
+// newCloud reads whose credentials to use. A URL has those of the backend's variables.
 func newCloud(name string, s *settings.Settings) (*cloud, error) {
 	b := &cloud{
 		name:        name,
@@ -99,7 +99,7 @@ func (b *cloud) Grant(op, _ string) string {
 	return fmt.Sprintf("the role roles/storage.%s on the bucket %s", role, b.name)
 }
 
-// Never is the generation of the second microsecond of 1970.
+// Never is a generation of 1970: generations are microseconds since then.
 func (b *cloud) Never() store.Version { return "1" }
 
 func (b *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
@@ -139,7 +139,7 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[string, err
 			if err == nil {
 				err = json.Unmarshal(text, &page)
 			}
-			if err == nil && page.Kind != "storage#objects" { // or what is not Google could say that there is no record
+			if err == nil && page.Kind != "storage#objects" { // it is not Google that says so
 				err = newError(http.StatusOK, text)
 			}
 			if err == nil {
@@ -171,7 +171,8 @@ func (o *objects) Get(ctx context.Context, key string) (io.ReadCloser, store.Ver
 }
 
 func (o *objects) Put(ctx context.Context, key string, body []byte, ifVersion store.Version) (store.Version, error) {
-	if generation, _ := strconv.ParseInt(string(ifVersion), 10, 64); ifVersion != "" && generation <= 0 { // another store's, or it means none
+	// The version is that of another kind of store, or 0, which Google takes for no object.
+	if generation, _ := strconv.ParseInt(string(ifVersion), 10, 64); ifVersion != "" && generation <= 0 {
 		return "", store.ErrConflict
 	}
 	query := url.Values{"uploadType": {"media"}, "name": {key}, "ifGenerationMatch": {cmp.Or(string(ifVersion), "0")}}
@@ -189,8 +190,8 @@ func (o *objects) Put(ctx context.Context, key string, body []byte, ifVersion st
 	return store.Version(written.Generation), err
 }
 
-// withoutObject makes a 404 bucket.ErrNoObject if a listing, which shows each write at once, lacks the object. The response itself does
-// not say: without the bucket it has the same reason and can have the same message, and a proxy's is as plain as that of a read.
+// withoutObject makes a 404 bucket.ErrNoObject if a listing lacks the object: listings show each
+// write at once. The 404 itself can also come from a proxy, or mean that there is no bucket.
 func (o *objects) withoutObject(ctx context.Context, key string, err error) error {
 	if failed, ok := errors.AsType[*apiError](err); !ok || failed.Status != http.StatusNotFound {
 		return err
@@ -211,7 +212,7 @@ func (o *objects) IsDenied(err error) bool {
 	return ok && failed.Status == http.StatusForbidden
 }
 
-// send repeats what Google says to repeat: a name takes about one write a second, and a record is often written twice in one.
+// send repeats what Google says to repeat, such as a second write of a record within a second.
 func (o *objects) send(ctx context.Context, method, path string, query url.Values, body []byte) ([]byte, http.Header, error) {
 	var refused error
 	for wait := 500 * time.Millisecond; ; wait = min(2*wait, 4*time.Second) {

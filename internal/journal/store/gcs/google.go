@@ -80,7 +80,7 @@ type tokenFunc func() (*oauth2.Token, error)
 
 func (f tokenFunc) Token() (*oauth2.Token, error) { return f() }
 
-// impersonate gets a token of another service account. Google's library for it is too large for this program.
+// impersonate gets a token of another service account. Google's library for it is too large.
 func (b *cloud) impersonate(ctx context.Context, client *http.Client, source oauth2.TokenSource) (*oauth2.Token, error) {
 	token, err := source.Token()
 	if err != nil {
@@ -126,7 +126,7 @@ func (b *cloud) impersonate(ctx context.Context, client *http.Client, source oau
 		"roles/iam.serviceAccountTokenCreator on that service account", response.StatusCode, granted.Error.Status)
 }
 
-// within returns when ctx ends, even if do continues: Google's library ignores the context of a call that needs a token.
+// within returns when ctx ends, even if do continues: Google's library ignores a call's context.
 func within[T any](ctx context.Context, do func() (T, error)) (result T, _ error) {
 	type done struct {
 		result T

@@ -26,18 +26,19 @@ import (
 // awsSettings say how to reach AWS, and as whom. The library of the s3 backend does the rest.
 type awsSettings struct{ awsbase.Config }
 
-// read reads what a URL may have, too.
+// read reads the settings that a URL may have, too.
 func (a *awsSettings) read(s *settings.Settings) {
 	a.Region, a.Profile = s.Text("region"), s.Text("profile")
 	a.SkipCredsValidation = true // it would be a request for each process
-	// The library reads these itself, but then it sets the former to the latter.
+	// The library would read these itself, but then also set the former variable to the latter.
 	a.EC2MetadataServiceEndpoint = cmp.Or(os.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT"), os.Getenv("AWS_METADATA_URL"))
 }
 
-// readBackend reads what only the s3 backend knows: settings, and variables that are not the AWS SDK's. It returns the endpoint of S3.
-// It leaves insecure unread, which refuses it: whoever is in between could make a run send again.
+// readBackend reads what only the s3 backend knows: settings, and variables that are not the AWS
+// SDK's. It returns the endpoint of S3. It leaves the setting insecure unread, which is an error if
+// it is set: whoever is in between could make a run send again.
 func (a *awsSettings) readBackend(s *settings.Settings) (endpoint string, _ error) {
-	var endpoints struct{ S3, STS, SSO, IAM, DynamoDB string } // of the last two, nothing is asked
+	var endpoints struct{ S3, STS, SSO, IAM, DynamoDB string } // the last two are never called
 	errs := []error{a.readRoles(s)}
 	for name, into := range map[string]any{
 		"shared_config_files": &a.SharedConfigFiles, "shared_credentials_files": &a.SharedCredentialsFiles, "endpoints": &endpoints,
@@ -64,8 +65,8 @@ func (a *awsSettings) readBackend(s *settings.Settings) (endpoint string, _ erro
 	return withScheme(cmp.Or(endpoints.S3, s.Text("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT"))), errors.Join(errs...)
 }
 
-// readMetadata reads how to reach the service that lends a machine its role. To switch it on or off, the library has constants, with
-// which it also sets a variable of this process.
+// readMetadata reads how to reach the service that lends a machine its role. The library's
+// constants for on and off would also set a variable of this process, so this uses other values.
 func (a *awsSettings) readMetadata(s *settings.Settings) {
 	a.EC2MetadataServiceEndpoint = cmp.Or(s.Text("ec2_metadata_service_endpoint"), a.EC2MetadataServiceEndpoint)
 	switch {

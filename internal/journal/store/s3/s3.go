@@ -34,7 +34,7 @@ type cloud struct {
 	aws  awsSettings
 
 	endpoint           string
-	mayBeOpen          bool // http, as the state goes
+	mayBeOpen          bool // http is allowed, as for the state
 	pathStyle          bool
 	pathStyleElsewhere bool // at an endpoint
 
@@ -98,7 +98,7 @@ func (c *cloud) checkEndpoint(endpoint string) error {
 
 func (c *cloud) String() string { return "s3://" + c.name }
 
-// Grant is a statement of a policy. Who may write must also read, so that nobody has to add that after the next error.
+// Grant is a statement of a policy. Who may write must also read, so it allows both at once.
 func (c *cloud) Grant(op, prefix string) string {
 	action, resource := `"s3:ListBucket"`, c.name
 	switch op {
@@ -211,13 +211,14 @@ func (o *objects) Put(ctx context.Context, key string, body []byte, ifVersion st
 	return bucket.Quoted(aws.ToString(written.ETag)), nil
 }
 
-// IsDenied is true for the right to use a key, too: the error's message says so.
+// IsDenied is also true if the right to use a KMS key is missing: the error says so.
 func (o *objects) IsDenied(err error) bool {
 	response, ok := errors.AsType[s3Response](err)
 	return ok && response.ErrorCode() == "AccessDenied"
 }
 
-// s3Error believes the store's own code only: a proxy's 404 has none, and what STS responded is no right that the journal lacks.
+// s3Error believes only the code of S3. A proxy's 404 has none, and a refusal of STS, which is
+// nested in an error of S3, is about no right that the bucket's policy could grant.
 func s3Error(err error) error {
 	if outer, ok := errors.AsType[*smithy.OperationError](err); ok {
 		if inner, ok := errors.AsType[*smithy.OperationError](outer.Err); ok {

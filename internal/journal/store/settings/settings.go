@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package settings reads what leads to a bucket: the settings of the CLI's backend, or the parameters of a URL.
+// Package settings reads what leads to a bucket: the backend's settings, or a URL's parameters.
 package settings
 
 import (
@@ -19,8 +19,8 @@ import (
 	"strings"
 )
 
-// Settings lead to a bucket: those of the CLI's backend, or the parameters of a URL. What is set and
-// nobody has read is an error, because a guess could keep the journal where no later run looks.
+// Settings lead to a bucket: those of the CLI's backend, or the parameters of a URL. What is set
+// and nobody has read is an error, because a guess could keep the journal where no later run looks.
 type Settings struct {
 	values map[string]any // only what is set
 	read   map[string]bool
@@ -37,7 +37,8 @@ func OfURL(values map[string]any) *Settings {
 	return &Settings{onlySet(values), map[string]bool{}, true}
 }
 
-// Beside is what the key of the default workspace's state, or of a folder of states, is followed by.
+// Beside ends the prefix of a journal that is kept beside a state: it follows the key of the
+// default workspace's state, or the folder of all states.
 const Beside = "agent-journal/"
 
 // Required returns a setting without which nothing can be found.
@@ -48,7 +49,7 @@ func (s *Settings) Required(name string) (string, error) {
 	return "", fmt.Errorf("the backend's settings lack %s", name)
 }
 
-// onlySet returns what is set: the CLI writes every setting that a backend has, and null if it is not set.
+// onlySet leaves out null and empty values: the CLI writes every setting that a backend has.
 func onlySet(values map[string]any) map[string]any {
 	set := map[string]any{}
 	for name, value := range values {
@@ -82,7 +83,8 @@ func (s *Settings) Text(name string, variables ...string) string {
 	return ""
 }
 
-// Is reports whether a switch is on; usually is the default. A parameter that is no switch remains unread, which is an error.
+// Is reports whether a switch is on; usually is the default. A value that is neither true nor false
+// stays unread, so Unread returns an error for it.
 func (s *Settings) Is(name string, usually bool, variables ...string) bool {
 	if value, ok := s.values[name].(bool); ok {
 		s.read[name] = true
@@ -132,7 +134,8 @@ func (s *Settings) Ignore(names ...string) {
 	}
 }
 
-// Refuse names environment variables that the backend reads, and a journal cannot honour. They are no concern of a URL.
+// Refuse returns an error if one of these environment variables is set: the backend reads them, and
+// a journal cannot honour them. A URL does not depend on them.
 func (s *Settings) Refuse(variables ...string) error {
 	if s.isURL {
 		return nil
@@ -165,7 +168,7 @@ func Unsupported(name string) error {
 var ErrEndpoint = errors.New("the endpoint of the journal's store must be an absolute https URL without user, query and fragment, " +
 	"or http for a loopback address")
 
-// CheckEndpoint checks where requests go, with tokens perhaps; empty is where a cloud's own library sends them.
+// CheckEndpoint checks where requests, and perhaps tokens, go. Empty means the cloud itself.
 func CheckEndpoint(text string) error {
 	endpoint, err := url.Parse(text)
 	switch {
@@ -179,11 +182,12 @@ func CheckEndpoint(text string) error {
 	return nil
 }
 
-// ErrEmulator reports an endpoint that would get a token, which whoever receives it can use elsewhere.
+// ErrEmulator reports an endpoint that would get a token, which its receiver could use elsewhere.
 var ErrEmulator = errors.New("the endpoint of the journal's URL must be a loopback address, unless the store is s3: " +
 	"a token for the cloud goes to the cloud alone")
 
-// CheckEmulator checks the endpoint of a URL, which any configuration can have.
+// CheckEmulator checks the endpoint of a journal's URL, which any configuration can set. It must be
+// this machine, because whoever gets a token of the cloud can use it.
 func CheckEmulator(text string) error {
 	if endpoint, err := url.Parse(text); text != "" && (err != nil || !IsLoopback(endpoint.Hostname())) {
 		return ErrEmulator
