@@ -58,9 +58,9 @@ type planMarks struct {
 // successor is a new object, as a plan shows it to the Delete of the object that it replaces.
 type successor struct {
 	Name string `json:"name,omitempty"`
-	// MayBeSame: the create may adopt the job that has the name, or send it the prompt as a message;
+	// MayKeepJob: the create may adopt the job that has the name, or send it the prompt as a message;
 	// it is also set if the plan does not know. The Delete of a tainted object then keeps the name.
-	MayBeSame bool `json:"same,omitempty"`
+	MayKeepJob bool `json:"keep,omitempty"`
 	// Prompt is the hash of the last write-only prompt that the object with the name has sent. A
 	// tainted object's Delete needs it from here, because its marks are those of the successor (T1).
 	Prompt string `json:"had,omitempty"`

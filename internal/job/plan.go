@@ -62,9 +62,9 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	if c.verdict == journal.Adopt || c.verdict == journal.OtherPrompt || c.verdict == journal.Continue {
 		found = c.record.Job
 	}
-	d.own(&plan, o, found, diags)
+	d.checkOwner(&plan, o, found, diags)
 	marks.plan.Successor = &successor{
-		Name: plan.Name.ValueString(), MayBeSame: c.mayKeepJob(), Prompt: d.names.promptOf(plan.projectAndName()),
+		Name: plan.Name.ValueString(), MayKeepJob: c.mayKeepJob(), Prompt: d.names.promptOf(plan.projectAndName()),
 	}
 	marks.write(ctx, resp.Private)
 }
@@ -139,7 +139,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	}
 
 	id := state.ID.ValueString()
-	d.own(&plan, owner{job: id, keepsJob: !c.replaces()}, "", diags)
+	d.checkOwner(&plan, owner{job: id, keepsJob: !c.replaces()}, "", diags)
 	request := plan.request(ctx, id)
 	switch {
 	case c.replaces(): // Terraform plans it again, as a create, whose warnings it drops (T2)

@@ -91,7 +91,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		return
 	}
 
-	request.RetryFailed, request.Adopts = options.onFailure == onRetry, job.ID.ValueString()
+	request.RetryFailed, request.PlannedJob = options.onFailure == onRetry, job.ID.ValueString()
 	job.Messages = types.Int64Value(0)
 	operation := r.provider.Sender.Begin(ctx, request)
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.create", timeout)
@@ -101,7 +101,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	// If only the address of a resource has changed, without a moved block, this apply creates it here
 	// and destroys it at the old address, in any order. A Delete that comes later must not release the
 	// name: this create has the job, or failed to adopt it, and then the next apply adopts it.
-	r.provider.names.endCreate(name, cmp.Or(outcome.JobID, request.Adopts))
+	r.provider.names.endCreate(name, cmp.Or(outcome.JobID, request.PlannedJob))
 	r.noteRefusal(ctx, &job, &outcome, operation, true, out)
 	sayOutcome(&job, outcome, operation.Request, out)
 
@@ -287,20 +287,20 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		return
 	}
 
-	isNameGone, isKept := successor == nil || successor.Name != name, false
+	keepsName, leavesName := false, successor == nil || successor.Name != name
 	// The object is tainted, so its marks were written by the plan of its successor alone (T1).
 	if successor != nil && marks.plan.Job == "" {
 		adoption, prompt = journal.AnyAdoption, successor.Prompt
-		isKept = successor.MayBeSame && !isNameGone
+		keepsName = successor.MayKeepJob && !leavesName
 	}
 	if text := job.comparedPrompt(); !text.IsNull() {
 		prompt = promptHash(id, text)
 	}
 	// The runs of "terraform test" share a process, and none must adopt what an earlier one destroyed.
-	if isKept || isNameGone && r.provider.Command != "test" {
+	if keepsName || leavesName && r.provider.Command != "test" {
 		j.Leave(project, name, journal.Left{Job: id, Arguments: job.request(ctx, "").Arguments, Prompt: prompt})
 	}
-	if isKept {
+	if keepsName {
 		return
 	}
 	err := j.Release(ctx, project, name, id, adoption)

@@ -101,12 +101,12 @@ func TestMarks_stored(t *testing.T) {
 	read, written := private{
 		"message": []byte(`{"sent":"2026-11-23T00:24:16Z","unconfirmed":true,"missing":true,"closed":true,"refused":"hash","prompt":"hash"}`),
 		"record":  []byte(`{"adoption":"random"}`),
-		"plan":    []byte(`{"ignored":true,"job":"job_1","successor":{"name":"docs","same":true,"had":"hash"}}`),
+		"plan":    []byte(`{"ignored":true,"job":"job_1","successor":{"name":"docs","keep":true,"had":"hash"}}`),
 	}, private{}
 	want := marks{
 		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, IsMissing: true, IsClosed: true, RefusedPrompt: "hash", Prompt: "hash"},
 		recordMarks{Adoption: "random"},
-		planMarks{IsPromptIgnored: true, Job: "job_1", Successor: &successor{Name: "docs", MayBeSame: true, Prompt: "hash"}},
+		planMarks{IsPromptIgnored: true, Job: "job_1", Successor: &successor{Name: "docs", MayKeepJob: true, Prompt: "hash"}},
 	}
 	m := readMarks(t.Context(), read)
 	if diff := cmp.Diff(want, *m, cmp.AllowUnexported(marks{})); diff != "" {

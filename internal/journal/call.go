@@ -212,7 +212,7 @@ func (c *Call) offer(ctx context.Context, r *Record, over store.Text) (store.Tex
 // deadline of the claim, and this process does not exit, as long as the caller of Drain waits.
 func (c *Call) keep(r *Record) {
 	ctx, letExit := context.WithoutCancel(c.ctx), c.letExit
-	if !c.failed(c.write(ctx, r)) {
+	if !c.mustRetry(c.write(ctx, r)) {
 		letExit()
 		return
 	}
@@ -225,7 +225,7 @@ func (c *Call) keep(r *Record) {
 		defer stop()
 		pause := time.Second
 		for sleep.For(ctx, pause) == nil {
-			if _, err := c.offer(ctx, r, over); !c.failed(err) {
+			if _, err := c.offer(ctx, r, over); !c.mustRetry(err) {
 				return
 			}
 			pause = min(2*pause, time.Minute)
@@ -233,9 +233,9 @@ func (c *Call) keep(r *Record) {
 	}()
 }
 
-// failed notes why the store does not show the outcome. It reports whether another attempt makes
+// mustRetry notes why the store does not show the outcome. It reports whether another attempt makes
 // sense.
-func (c *Call) failed(err error) bool {
+func (c *Call) mustRetry(err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.problem = err

@@ -33,9 +33,9 @@ type Request struct {
 	OnlyIfSent bool
 	// RetryFailed: a job of an earlier run that failed is not adopted.
 	RetryFailed bool
-	// Adopts is the job that a plan has promised to adopt: a create sends nothing instead. It may
+	// PlannedJob is the job that a plan has promised to adopt: a create sends nothing instead. It may
 	// be empty.
-	Adopts string
+	PlannedJob string
 }
 
 // Kind is that of the request.
@@ -148,7 +148,7 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 // that is refused: without the right to list, a store denies a read of what does not exist.
 func (o *Operation) send(ctx context.Context) Outcome {
 	then := lookAgain
-	if o.Request.Kind() == Create && o.Request.Adopts == "" && o.Left() == "" {
+	if o.Request.Kind() == Create && o.Request.PlannedJob == "" && o.Left() == "" {
 		then = post
 	}
 	var beyond *LimitError
@@ -173,7 +173,7 @@ func (o *Operation) send(ctx context.Context) Outcome {
 		case then == lookAgain:
 		case o.Request.OnlyIfSent:
 			return Outcome{Result: Closed}
-		case o.Request.Adopts != "":
+		case o.Request.PlannedJob != "":
 			return Outcome{Result: NotAdopted}
 		case beyond != nil && beyond.Kind == o.Request.Kind(): // the record does not say to adopt, so the limit stops it
 			return Outcome{Result: BeyondLimit, Err: beyond}
@@ -230,7 +230,7 @@ func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record *journal.Record) (Outcome, step) {
 	switch verdict {
 	case journal.Adopt:
-		if o.Request.Adopts != "" && o.Request.Adopts != record.Job {
+		if o.Request.PlannedJob != "" && o.Request.PlannedJob != record.Job {
 			return Outcome{Result: NotAdopted}, stop
 		}
 		return o.adopt(ctx, record)

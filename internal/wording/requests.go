@@ -52,7 +52,7 @@ func NotAccepted(outcome send.Outcome, r send.Request) Diagnostic {
 	case send.NotAdopted:
 		return diagnostic("Agent job not created", fmt.Sprintf(
 			"The plan was to adopt job %s in project %s, which is no longer the job of the name %s. Nothing was sent.",
-			escape.Printable(r.Adopts), r.Project, Quote(r.Name)), "Plan again.")
+			escape.Printable(r.PlannedJob), r.Project, Quote(r.Name)), "Plan again.")
 	case send.Unreadable:
 		return unreadable(outcome, r)
 	case send.JournalUnusable:

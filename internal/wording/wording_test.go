@@ -129,8 +129,8 @@ func TestTexts_complete(t *testing.T) {
 		}
 	}
 	for kind, request := range map[string]send.Request{
-		"create":  {Wanted: journal.Wanted{Project: "proj_1", Name: "docs"}, Adopts: "job_1"},
-		"message": {Wanted: journal.Wanted{Project: "proj_1", Name: "docs", Job: "job_1"}, Adopts: "job_1"}, // of a broken create
+		"create":  {Wanted: journal.Wanted{Project: "proj_1", Name: "docs"}, PlannedJob: "job_1"},
+		"message": {Wanted: journal.Wanted{Project: "proj_1", Name: "docs", Job: "job_1"}, PlannedJob: "job_1"}, // of a broken create
 	} {
 		for verdict := journal.Send; verdict <= journal.OtherJob; verdict++ {
 			if verdict != journal.OtherJob || kind == "message" {

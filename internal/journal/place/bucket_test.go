@@ -177,7 +177,7 @@ func TestS3_policy(t *testing.T) {
 					t.Fatal(err)
 				}
 				l = allow(t, text, strings.ReplaceAll(string(policy), "s3:::ci-state", "s3:::"+strings.TrimPrefix(l.cloud.String(), "s3://")))
-				l.Prefix = test.key + "." + settings.Beside
+				l.Prefix = test.key + "." + settings.JournalName
 				var allowed []string
 				for op, err := range storetest.Ops(t, l.Open("scope", new(cli.Process)), "a") {
 					if err == nil {

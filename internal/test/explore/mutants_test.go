@@ -72,7 +72,7 @@ func mutants() map[string]mutant {
 		"a claim replaces only what was read":                        {"journal/call.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
 		"nothing is sent before the store has proved its conditions": {"journal/journal.go", "	err := j.store.Prove(ctx)\n", "	var err error\n", create},
 		"the response is recorded before it is used":                 {"journal/call.go", "	r.accept(r.Claim, jobID)\n	c.keep(&r)\n", "	r.accept(r.Claim, jobID)\n	c.letExit()\n", create},
-		"an outcome is offered until the store takes it":             {"journal/call.go", "	if !c.failed(c.write(ctx, r)) {", "	if c.failed(c.write(ctx, r)); true {", "long creates, remote state in bucket"},
+		"an outcome is offered until the store takes it":             {"journal/call.go", "	if !c.mustRetry(c.write(ctx, r)) {", "	if c.failed(c.write(ctx, r)); true {", "long creates, remote state in bucket"},
 		"an adoption is recorded": {
 			"journal/call.go", "	return c.write(context.WithoutCancel(c.ctx), &r)\n", "	return nil\n", "two aliases, one name, one destroyed in bucket",
 		},
@@ -83,10 +83,10 @@ func mutants() map[string]mutant {
 			"-replace only planned in bucket",
 		},
 		"what could not be adopted is not released": {
-			"job/resource.go", "endCreate(name, cmp.Or(outcome.JobID, request.Adopts))", "endCreate(name, cmp.Or(outcome.JobID))", "other address, no moved block in bucket",
+			"job/resource.go", "endCreate(name, cmp.Or(outcome.JobID, request.PlannedJob))", "endCreate(name, cmp.Or(outcome.JobID))", "other address, no moved block in bucket",
 		},
-		"a taint keeps the job":                       {"job/resource.go", "isKept = successor.MayBeSame && !isNameGone", "isKept = false", "taint in bucket"},
-		"a job is left to a create of the same apply": {"job/resource.go", "	if isKept || isNameGone && r.provider.Command != \"test\" {", "	if isKept {", "other address, destroyed first in bucket"},
+		"a taint keeps the job":                       {"job/resource.go", "keepsName = successor.MayKeepJob && !leavesName", "keepsName = false", "taint in bucket"},
+		"a job is left to a create of the same apply": {"job/resource.go", "	if keepsName || leavesName && r.provider.Command != \"test\" {", "	if keepsName {", "other address, destroyed first in bucket"},
 		"a destroy keeps what another object has adopted": {
 			"journal/journal.go", " || adoption != AnyAdoption && r.Adoption != adoption {", " {", "two aliases, one name, one destroyed in bucket",
 		},

@@ -63,7 +63,7 @@ func beside(s *settings.Settings) (bucket.Cloud, string, error) {
 		return nil, "", err
 	}
 	c, err := newCloud(account, name, "", true, s)
-	return c, key + "." + settings.Beside, err
+	return c, key + "." + settings.JournalName, err
 }
 
 // named is where a URL leads.

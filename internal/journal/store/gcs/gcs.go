@@ -54,7 +54,7 @@ func Kind() bucket.Kind {
 func beside(s *settings.Settings) (bucket.Cloud, string, error) {
 	name, nameErr := s.Required("bucket")
 	c, err := newCloud(name, s)
-	prefix := path.Join(strings.TrimLeft(s.Text("prefix"), "/"), settings.Beside) + "/" // the backend joins so, too
+	prefix := path.Join(strings.TrimLeft(s.Text("prefix"), "/"), settings.JournalName) + "/" // the backend joins so, too
 	return c, prefix, errors.Join(nameErr, err, c.readBackend(s))
 }
 

@@ -63,7 +63,8 @@ func beside(s *settings.Settings) (bucket.Cloud, string, error) {
 	c.mayBeOpen = true
 	var err error
 	c.endpoint, err = c.aws.readBackend(s)
-	return c, key + "." + settings.Beside, errors.Join(nameErr, keyErr, s.Refuse("AWS_SSE_CUSTOMER_KEY"), err, c.checkEndpoint(c.endpoint))
+	err = errors.Join(nameErr, keyErr, s.Refuse("AWS_SSE_CUSTOMER_KEY"), err, c.checkEndpoint(c.endpoint))
+	return c, key + "." + settings.JournalName, err
 }
 
 // named is where a URL leads. The identity is the one that the AWS SDK finds.

@@ -37,9 +37,9 @@ func OfURL(values map[string]any) *Settings {
 	return &Settings{onlySet(values), map[string]bool{}, true}
 }
 
-// Beside ends the prefix of a journal that is kept beside a state: it follows the key of the
+// JournalName ends the prefix of a journal that is kept beside a state: it follows the key of the
 // default workspace's state, or the folder of all states.
-const Beside = "agent-journal/"
+const JournalName = "agent-journal/"
 
 // Required returns a setting without which nothing can be found.
 func (s *Settings) Required(name string) (string, error) {
