@@ -12,11 +12,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
@@ -28,8 +26,6 @@ import (
 const (
 	temporary    = ".tmp-"
 	maxTemporary = time.Hour
-	// writable are the bits of a mode that no file of the provider has.
-	writable fs.FileMode = 0o222
 )
 
 // New returns the store of a scope in a root folder. The default root is made if it is missing. It
@@ -83,12 +79,6 @@ func (f *folder) openOrMake() (opened, error) {
 		return opened{}, err
 	}
 	return f.open()
-}
-
-// notOurs is the error for what the provider never makes, so a checkout may have brought it: a link
-// may lead anywhere, and reading a pipe may never end.
-func notOurs(path, what string) error {
-	return fmt.Errorf("%s is %s, so the provider did not make it, but a checkout or a copy: remove it, from the repository, too", path, what)
 }
 
 func (f *folder) file(key string, number int) string {
@@ -161,37 +151,6 @@ func (f *folder) Get(ctx context.Context, key string) (store.Text, error) {
 	}
 	text.Version = versionOf(number)
 	return text, nil
-}
-
-// checkFile refuses what is no text of the provider. In the default root, a text is read-only,
-// which no file of a Git checkout is.
-func (o opened) checkFile(path string) error {
-	info, err := o.Lstat(path)
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return notOurs(filepath.Join(o.root, path), "no regular file")
-	case o.isDefault && info.Mode()&writable != 0:
-		return notOurs(filepath.Join(o.root, path), "not read-only")
-	}
-	return nil
-}
-
-// checkFolder refuses links and files in a path: os.Root follows links that stay inside it.
-func (o opened) checkFolder(path string) error {
-	at := ""
-	for part := range strings.SplitSeq(path, string(filepath.Separator)) {
-		at = filepath.Join(at, part)
-		info, err := o.Lstat(at)
-		if err != nil {
-			return err
-		}
-		if !info.IsDir() {
-			return notOurs(filepath.Join(o.root, at), "no folder")
-		}
-	}
-	return nil
 }
 
 // onLatest calls use with the file that counts, and returns its number, or 0 if there is none.
@@ -325,40 +284,6 @@ func (o opened) publish(ctx context.Context, key, written string, number int) er
 	return nil
 }
 
-// write writes a temporary file in a folder, which it makes. The file is read-only: see checkFile.
-func (o opened) write(ctx context.Context, dir string, text []byte) (path string, _ error) {
-	var file *os.File
-	path = filepath.Join(dir, temporary+strings.ToLower(rand.Text()))
-	err := whenShared(ctx, func() (err error) {
-		if err = errors.Join(o.makeDir(dir), o.checkFolder(dir)); err == nil {
-			file, err = o.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666&^writable) // umask decides who may read it
-		}
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, syncError(file.Sync()), file.Close(), ctx.Err()); err == nil {
-		if err = o.checkFile(path); err != nil { // no later run would take it for ours
-			err = fmt.Errorf("no file in %s stays read-only, as a record must in a folder that a checkout may have filled", o.Place().Name)
-		}
-	}
-	if err != nil {
-		return "", errors.Join(err, o.remove(context.WithoutCancel(ctx), path))
-	}
-	return path, nil
-}
-
-// link gives a temporary file a name, which nothing may have.
-func (o opened) link(ctx context.Context, from, to string) error {
-	err := whenShared(ctx, func() error { return link(o.Root, from, to) })
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w: the folder must be on a file system with hard links", err)
-	}
-	return err
-}
-
 // Prove links two files to one name, which nobody reads. The second link must be refused.
 func (f *folder) Prove(ctx context.Context) error {
 	o, err := f.openOrMake()
@@ -386,84 +311,6 @@ func (f *folder) Prove(ctx context.Context) error {
 	case err == nil:
 		return fmt.Errorf("two files in %s could get the same name, so two runs could send one prompt: "+
 			"the folder must be on a file system with hard links", f.Place().Name)
-	}
-	return err
-}
-
-// makeDir makes the folder of a key, and that of the scope if it is missing.
-func (o opened) makeDir(path string) error {
-	if path != o.scope {
-		if err := o.mkdir(path); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if _, err := o.Lstat(o.scope); errors.Is(err, fs.ErrNotExist) && o.isDefault {
-		if err := o.ignore(); err != nil {
-			return err
-		}
-	}
-	if err := o.mkdir(o.scope); err != nil || path == o.scope {
-		return err
-	}
-	return o.mkdir(path)
-}
-
-// ignore keeps Git from adding the journal. An existing .gitignore, perhaps a link, is left alone.
-func (o opened) ignore() error {
-	file, err := o.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString("*\n")
-	return errors.Join(err, file.Close())
-}
-
-// mkdir makes a folder durably, unless it exists. The mode has no effect on Windows.
-func (o opened) mkdir(path string) error {
-	err := o.Mkdir(path, 0o777) // umask and the parent's group decide who may use it
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return o.syncDir(filepath.Dir(filepath.Join(o.root, path)))
-}
-
-// remove removes a file, which may be missing.
-func (o opened) remove(ctx context.Context, path string) error {
-	err := whenShared(ctx, func() error { return o.Remove(path) })
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// whenShared retries what Windows refuses while another process, such as a virus
-// scanner, has the file open.
-func whenShared(ctx context.Context, try func() error) error {
-	for range 40 {
-		err := try()
-		if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || runtime.GOOS != "windows" {
-			return err
-		}
-		if err := sleep.For(ctx, 50*time.Millisecond); err != nil {
-			break
-		}
-	}
-	return try()
-}
-
-// syncError drops the errors of file systems that cannot sync a file or a folder: older
-// CIFS, some FUSE and VirtualBox shares, and exFAT on macOS (ENOTTY).
-func syncError(err error) error {
-	for _, unsupported := range []error{errors.ErrUnsupported, syscall.EINVAL, syscall.ENOENT, syscall.ENOTTY} {
-		if errors.Is(err, unsupported) {
-			return nil
-		}
 	}
 	return err
 }

@@ -1,0 +1,70 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The default root is in the working directory, so a checkout may have brought files into it, written
+// by somebody who may change the repository. None of them may be taken for a record, or lead to a
+// file elsewhere.
+
+// writable are the bits of a mode that no file of the provider has.
+const writable fs.FileMode = 0o222
+
+// notOurs is the error for what the provider never makes, so a checkout may have brought it: a link
+// may lead anywhere, and reading a pipe may never end.
+func notOurs(path, what string) error {
+	return fmt.Errorf("%s is %s, so the provider did not make it, but a checkout or a copy: remove it, from the repository, too", path, what)
+}
+
+// checkFile refuses what is no text of the provider. In the default root, a text is read-only,
+// which no file of a Git checkout is.
+func (o opened) checkFile(path string) error {
+	info, err := o.Lstat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return notOurs(filepath.Join(o.root, path), "no regular file")
+	case o.isDefault && info.Mode()&writable != 0:
+		return notOurs(filepath.Join(o.root, path), "not read-only")
+	}
+	return nil
+}
+
+// checkFolder refuses links and files in a path: os.Root follows links that stay inside it.
+func (o opened) checkFolder(path string) error {
+	at := ""
+	for part := range strings.SplitSeq(path, string(filepath.Separator)) {
+		at = filepath.Join(at, part)
+		info, err := o.Lstat(at)
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			return notOurs(filepath.Join(o.root, at), "no folder")
+		}
+	}
+	return nil
+}
+
+// ignore keeps Git from adding the journal. An existing .gitignore, perhaps a link, is left alone.
+func (o opened) ignore() error {
+	file, err := o.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString("*\n")
+	return errors.Join(err, file.Close())
+}

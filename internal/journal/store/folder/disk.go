@@ -1,0 +1,121 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package folder
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
+)
+
+// How files are written durably, on disks and file systems as they are.
+
+// write writes a temporary file in a folder, which it makes. The file is read-only: see checkFile.
+func (o opened) write(ctx context.Context, dir string, text []byte) (path string, _ error) {
+	var file *os.File
+	path = filepath.Join(dir, temporary+strings.ToLower(rand.Text()))
+	err := whenShared(ctx, func() (err error) {
+		if err = errors.Join(o.makeDir(dir), o.checkFolder(dir)); err == nil {
+			file, err = o.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666&^writable) // umask decides who may read it
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, syncError(file.Sync()), file.Close(), ctx.Err()); err == nil {
+		if err = o.checkFile(path); err != nil { // no later run would take it for ours
+			err = fmt.Errorf("no file in %s stays read-only, as a record must in a folder that a checkout may have filled", o.Place().Name)
+		}
+	}
+	if err != nil {
+		return "", errors.Join(err, o.remove(context.WithoutCancel(ctx), path))
+	}
+	return path, nil
+}
+
+// link gives a temporary file a name, which nothing may have.
+func (o opened) link(ctx context.Context, from, to string) error {
+	err := whenShared(ctx, func() error { return link(o.Root, from, to) })
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: the folder must be on a file system with hard links", err)
+	}
+	return err
+}
+
+// makeDir makes the folder of a key, and that of the scope if it is missing.
+func (o opened) makeDir(path string) error {
+	if path != o.scope {
+		if err := o.mkdir(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if _, err := o.Lstat(o.scope); errors.Is(err, fs.ErrNotExist) && o.isDefault {
+		if err := o.ignore(); err != nil {
+			return err
+		}
+	}
+	if err := o.mkdir(o.scope); err != nil || path == o.scope {
+		return err
+	}
+	return o.mkdir(path)
+}
+
+// mkdir makes a folder durably, unless it exists. The mode has no effect on Windows.
+func (o opened) mkdir(path string) error {
+	err := o.Mkdir(path, 0o777) // umask and the parent's group decide who may use it
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return o.syncDir(filepath.Dir(filepath.Join(o.root, path)))
+}
+
+// remove removes a file, which may be missing.
+func (o opened) remove(ctx context.Context, path string) error {
+	err := whenShared(ctx, func() error { return o.Remove(path) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// whenShared retries what Windows refuses while another process, such as a virus
+// scanner, has the file open.
+func whenShared(ctx context.Context, try func() error) error {
+	for range 40 {
+		err := try()
+		if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || runtime.GOOS != "windows" {
+			return err
+		}
+		if err := sleep.For(ctx, 50*time.Millisecond); err != nil {
+			break
+		}
+	}
+	return try()
+}
+
+// syncError drops the errors of file systems that cannot sync a file or a folder: older
+// CIFS, some FUSE and VirtualBox shares, and exFAT on macOS (ENOTTY).
+func syncError(err error) error {
+	for _, unsupported := range []error{errors.ErrUnsupported, syscall.EINVAL, syscall.ENOENT, syscall.ENOTTY} {
+		if errors.Is(err, unsupported) {
+			return nil
+		}
+	}
+	return err
+}
