@@ -87,8 +87,7 @@ func limited(retryAfter string) answer {
 
 // fakeService is a transport with a service behind it, for tests on a fake clock.
 type fakeService struct {
-	answers []answer      // in turn; the last one stays
-	respond func() answer // nil: answers
+	answers []answer // in turn; the last one stays
 
 	mu    sync.Mutex
 	dials int
@@ -97,15 +96,9 @@ type fakeService struct {
 
 func (f *fakeService) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
-	var a answer
-	if f.respond == nil {
-		a = f.answers[min(f.dials, len(f.answers)-1)]
-	}
+	a := f.answers[min(f.dials, len(f.answers)-1)]
 	f.dials++
 	f.mu.Unlock()
-	if f.respond != nil {
-		a = f.respond()
-	}
 	if a.dial != nil {
 		if err := a.dial(r.Context()); err != nil {
 			return nil, err
