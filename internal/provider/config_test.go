@@ -19,25 +19,6 @@ type (
 	unknown = fakecli.Unknown
 )
 
-// No CLI does so; it must not panic. Red without: the checks for a nil connection.
-func TestNoConfigurationAtAll(t *testing.T) {
-	c := fakecli.Unconfigured(t)
-	c.State = fakecli.Object(c.Resource, attrs{
-		"project_id": harness.Project, "id": "job_1", "status": "active", "name": "a", "prompt": "write",
-	})
-	harness.Contains(t, fakecli.Text(c.Refresh(t.Context())), "WARNING: Agent job not refreshed")
-	c.Plan(t.Context(), attrs{"prompt": "write more"})
-	harness.Contains(t, fakecli.Text(c.Apply(t.Context(), attrs{"prompt": "write more"})), "ERROR: Agent provider not configured")
-	harness.Contains(t, fakecli.Text(c.Destroy(t.Context())), "WARNING: Active agent job removed from state")
-	if diags := c.Plan(t.Context(), attrs{"prompt": "write"}); len(diags) > 0 {
-		t.Error(fakecli.Text(diags))
-	}
-	_, diags := c.Data(t.Context(), attrs{"id": "job_1"})
-	harness.Contains(t, fakecli.Text(diags), "ERROR: Agent provider not configured")
-	_, diags = c.Invoke(t.Context(), "agent_start_job", attrs{"prompt": "write"})
-	harness.Contains(t, fakecli.Text(diags), "ERROR: Agent provider not configured")
-}
-
 func TestChangedDefaultProject(t *testing.T) {
 	s := harness.NewService(t, nil)
 	c := fakecli.New(t, s.Attrs())
@@ -83,6 +64,18 @@ func TestMissingSettings(t *testing.T) {
 		"data source":       {nil, func(c *cli) diagnostics { _, diags := c.Data(ctx, attrs{"id": "job_1"}); return diags }, [2]bool{true, true}},
 		"list":              {nil, func(c *cli) diagnostics { _, diags := c.List(ctx, false); return diags }, [2]bool{true, true}},
 		"plan of an action": {nil, func(c *cli) diagnostics { _, diags := c.PlanAction(ctx, "agent_start_job", write); return diags }, [2]bool{true, false}},
+	}
+	// No CLI makes a call without any configuration; it must not panic. Red without: the checks for a nil connection.
+	for call, test := range calls {
+		c := fakecli.Unconfigured(t)
+		c.Forget()
+		if test.state != nil {
+			c.State = fakecli.Object(c.Resource, test.state)
+		}
+		diags := test.call(c)
+		if fails := test.misses[1] && call != "destroy" || call == "import"; fakecli.Failed(diags) != fails {
+			t.Errorf("%s: %s", call, fakecli.Text(diags))
+		}
 	}
 	for variable, config := range map[string]attrs{
 		"base_url":  {"admin_key": harness.CanaryKey, "project_id": harness.Project},
