@@ -24,7 +24,9 @@ func TestCallsAreForgotten(t *testing.T) {
 	held := map[string][]weak.Pointer[[1 << 16]byte]{}
 	calls := map[string]func(context.Context){ // which read a stream to its end
 		"ListResource": func(ctx context.Context) { _, _ = c.List(ctx, true) },
-		"InvokeAction": func(ctx context.Context) { _, _ = c.Invoke(ctx, "agent_start_job", fakecli.Attrs{"prompt": "write", "wait": fakecli.Attrs{"enabled": false}}) },
+		"InvokeAction": func(ctx context.Context) {
+			_, _ = c.Invoke(ctx, "agent_start_job", fakecli.Attrs{"prompt": "write", "wait": fakecli.Attrs{"enabled": false}})
+		},
 	}
 	server := reflect.ValueOf(c.Server)
 	for i := range server.NumMethod() { // an empty request will do for the rest
