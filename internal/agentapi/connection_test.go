@@ -9,13 +9,11 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"reflect"
 	"strings"
@@ -198,7 +196,7 @@ func TestCreateJob_C15_largePrompt(t *testing.T) {
 		for name, status := range map[string]int{"413": 413, "503": 503, "reset": 0, "read": 201} {
 			t.Run(fmt.Sprintf("%d kB, %s", size>>10, name), func(t *testing.T) {
 				t.Parallel()
-				s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				c := startHTTP2(t, "", func(w http.ResponseWriter, r *http.Request) {
 					limit := int64(1000)
 					if status == 201 {
 						limit = int64(2 * size)
@@ -213,13 +211,6 @@ func TestCreateJob_C15_largePrompt(t *testing.T) {
 					if status != 0 {
 						_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d \r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", status, len(record), record)
 					}
-				}))
-				s.EnableHTTP2 = true
-				s.StartTLS()
-				defer s.Close()
-				c := newClient(t, s.URL, func(config *Config) {
-					config.RootCAs = x509.NewCertPool()
-					config.RootCAs.AddCert(s.Certificate())
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"net/url"
 	"strings"
@@ -59,6 +60,19 @@ func startServer(t testing.TB, options faultserver.Options, change ...func(*Conf
 			c.Dial = s.Dial
 		}
 	}}, change...)...)
+}
+
+// startHTTP2 returns a client of a server that offers HTTP/2, too, below a path.
+func startHTTP2(t *testing.T, path string, handler http.HandlerFunc) *Client {
+	t.Helper()
+	s := httptest.NewUnstartedServer(handler)
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return newClient(t, s.URL+path, func(config *Config) {
+		config.RootCAs = x509.NewCertPool()
+		config.RootCAs.AddCert(s.Certificate())
+	})
 }
 
 // answer is what the service sends back; the zero value stands for a refused connection.

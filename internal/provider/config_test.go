@@ -106,6 +106,9 @@ func TestMissingSettings(t *testing.T) {
 	}
 }
 
+// A secret is not repeated.
+//
+// Red without: origin in each of them, ParseURL in providerModel.journal, ValidID in its look at AGENT_JOURNAL_FORGET.
 func TestInvalidProviderConfiguration(t *testing.T) {
 	good := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey}
 	type mistake struct {
@@ -151,20 +154,40 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 	} {
 		mistakes["I05"] = append(mistakes["I05"], mistake{"base_url", url, "Invalid base URL"})
 	}
+	// Without a provider block, the error must name where a bad value comes from.
+	mistakes["environment"] = []mistake{
+		{"base_url", "https://api.example.com\n", "Invalid base URL"},
+		{"admin_key", harness.CanaryKey + "\r", "Invalid admin key"},
+		{"project_id", "a b", "Invalid project id"},
+		{"journal url", "relative/" + harness.CanaryKey, "Invalid journal URL"},
+		{"journal forget", "aaaaaaaaaaaaaaaa, b", `AGENT_JOURNAL_FORGET contains "b"`},
+	}
+	for _, number := range []string{"-1", "+1", "1.5", " 1", "many", "9223372036854775808"} {
+		want := ` is "` + number + `". It must be a whole number`
+		mistakes["environment"] = append(mistakes["environment"], mistake{"max_new_jobs", number, want}, mistake{"max_messages", number, want})
+	}
 	for row, mistakes := range mistakes {
-		t.Run(row, func(t *testing.T) {
-			for _, m := range mistakes {
-				diags := fakecli.CheckProvider(t, fakecli.With(good, attrs{m.attribute: m.value}))
-				got := fakecli.Text(diags)
-				harness.Contains(t, got, "ERROR", m.want)
-				if _, isBlock := m.value.(attrs); !isBlock {
-					fakecli.WantPath(t, diags, m.attribute)
+		for _, m := range mistakes {
+			t.Run(fmt.Sprintf("%s %s %q", row, m.attribute, m.value), func(t *testing.T) {
+				config, origin := fakecli.With(good, attrs{m.attribute: m.value}), ""
+				if row == "environment" {
+					t.Setenv("AGENT_BASE_URL", "https://api.example.com")
+					t.Setenv("AGENT_ADMIN_KEY", harness.CanaryKey)
+					variable := "AGENT_" + strings.ToUpper(strings.ReplaceAll(m.attribute, " ", "_"))
+					t.Setenv(variable, m.value.(string))
+					config, origin = attrs{"max_new_jobs": 1, "max_messages": 1}, "environment variable "+variable
 				}
-				if strings.Contains(got, harness.CanaryKey) || strings.Contains(got, "environment variable") {
+				diags := fakecli.CheckProvider(t, config)
+				got := fakecli.Text(diags)
+				harness.Contains(t, got, "ERROR: ", m.want, origin)
+				if _, isBlock := m.value.(attrs); !isBlock {
+					fakecli.WantPath(t, diags, strings.Fields(m.attribute)...)
+				}
+				if strings.Contains(got, harness.CanaryKey) || origin == "" && strings.Contains(got, "environment variable") {
 					t.Errorf("the key is shown, or another origin: %s", got)
 				}
-			}
-		})
+			})
+		}
 	}
 	good["journal"] = attrs{"enabled": false} // which needs no URL
 	t.Setenv("AGENT_JOURNAL_URL", "relative")
@@ -176,40 +199,6 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 		if diags := fakecli.CheckProvider(t, fakecli.With(good, fine)); len(diags) > 0 {
 			t.Errorf("%v: %s", fine, fakecli.Text(diags))
 		}
-	}
-}
-
-// Without a provider block, the error must name where a bad value comes from. A secret is not repeated.
-//
-// Red without: origin in each of them, ParseURL in providerModel.journal, ValidID in its look at AGENT_JOURNAL_FORGET.
-func TestInvalidEnvironment(t *testing.T) {
-	type row struct{ attribute, bad, want string }
-	rows := []row{
-		{"base_url", "https://api.example.com\n", "Invalid base URL"},
-		{"admin_key", harness.CanaryKey + "\r", "Invalid admin key"},
-		{"project_id", "a b", "Invalid project id"},
-		{"journal url", "relative/" + harness.CanaryKey, "Invalid journal URL"},
-		{"journal url", "s3://bucket?endpoint=https://a:" + harness.CanaryKey + "@example.com", "Invalid journal URL"},
-		{"journal forget", "aaaaaaaaaaaaaaaa, b", `AGENT_JOURNAL_FORGET contains "b"`},
-	}
-	for _, number := range []string{"-1", "+1", "1.5", " 1", "many", "9223372036854775808"} {
-		want := ` is "` + number + `". It must be a whole number`
-		rows = append(rows, row{"max_new_jobs", number, want}, row{"max_messages", number, want})
-	}
-	for _, test := range rows {
-		t.Run(test.attribute+" "+test.bad, func(t *testing.T) {
-			t.Setenv("AGENT_BASE_URL", "https://api.example.com")
-			t.Setenv("AGENT_ADMIN_KEY", harness.CanaryKey)
-			variable := "AGENT_" + strings.ToUpper(strings.ReplaceAll(test.attribute, " ", "_"))
-			t.Setenv(variable, test.bad)
-			diags := fakecli.CheckProvider(t, attrs{"max_new_jobs": 1, "max_messages": 1})
-			text := fakecli.Text(diags)
-			harness.Contains(t, text, "ERROR: ", test.want, "environment variable "+variable)
-			fakecli.WantPath(t, diags, strings.Fields(test.attribute)...)
-			if strings.Contains(text, harness.CanaryKey) {
-				t.Errorf("the value is repeated: %s", text)
-			}
-		})
 	}
 }
 

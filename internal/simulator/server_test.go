@@ -61,11 +61,6 @@ func serve(t *testing.T, s http.Handler, r *http.Request) reply {
 
 const jobs = "/v2/agent/proj/job"
 
-func create(t *testing.T, s http.Handler, prompt string) reply {
-	t.Helper()
-	return serve(t, s, newRequest(t, "POST", jobs, `{"prompt":"`+prompt+`"}`))
-}
-
 func message(t *testing.T, s http.Handler, id, prompt string) reply {
 	t.Helper()
 	return serve(t, s, newRequest(t, "POST", jobs+"/"+id+"/message", `{"prompt":"`+prompt+`"}`))
@@ -193,7 +188,7 @@ func TestDirectives(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(simulator.Script{Duration: time.Minute})
-			create(t, s, prompt)
+			s.Create("proj", prompt)
 			time.Sleep(time.Hour)
 			job := s.Jobs()[0]
 			record := get(t, s, job.ID).fields
