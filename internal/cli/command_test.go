@@ -47,19 +47,3 @@ func TestStateFile(t *testing.T) {
 		}
 	}
 }
-
-// A process looks at the CLI that started it, and only if it was a CLI.
-func TestThis_command(t *testing.T) {
-	for _, test := range []struct {
-		cookie, arguments string
-		want              string
-	}{
-		{"a", "apply -state=s test", "apply s"}, {"", "test", " "},
-	} {
-		t.Setenv(startedByCLI, test.cookie)
-		_, first, _ := startChild(t, "cli", strings.Fields(test.arguments)...)
-		if _, got, _ := strings.Cut(first, "runs: "); got != test.want {
-			t.Errorf("%+v: %q", test, first)
-		}
-	}
-}
