@@ -158,7 +158,6 @@ func TestContractBroken(t *testing.T) {
 		"the same job again":     {change: sameJob, want: []string{"the same prompt again starts another job"}},
 		"the new job comes late": {fault: fault{Kind: get, Skip: 2, Times: 70, Status: 404}, want: []string{"reading a new job"}},
 		"it never finishes":      {turns: []simulator.Script{{Status: "active"}}, want: []string{"the job finishes", "the other job finishes"}},
-		"nor the other job":      {turns: []simulator.Script{{}, {Status: "active"}, {Status: "active"}}, want: []string{"the other job finishes"}},
 		"nor after the message":  {turns: []simulator.Script{{}, {}, {}, {Status: "active"}}, want: []string{"the job finishes again"}},
 		"a relative link":        {change: rewrite(`"prLink":"https://[^/]*`, `"prLink":"`), want: []string{"prLink of the finished job"}},
 		"a link while active": {change: rewrite(`"prLink":null`, `"prLink":"https://example.com"`), want: []string{
