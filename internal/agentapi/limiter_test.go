@@ -77,15 +77,15 @@ func TestLimiter_first429(t *testing.T) {
 	})
 }
 
-// A pause that begins while a POST is being recorded holds it, too.
+// A pause that begins while a POST is being recorded holds it, too. Red without: isPaused in stopped.
 func TestLimiter_pauseWhileRecording(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeService{answers: []answer{limited("60"), accepted}}
+		f := &fakeService{answers: []answer{accepted, limited("60"), accepted}} // the first POST is recorded when the second is refused
 		c := newFakeClient(t, f)
 		start := time.Now()
 		var all sync.WaitGroup
-		for _, latency := range []time.Duration{0, 5 * time.Second} {
+		for _, latency := range []time.Duration{5 * time.Second, 0} {
 			all.Go(func() {
 				if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, counter{new(atomic.Int64), latency}); err != nil {
 					t.Error(err)
