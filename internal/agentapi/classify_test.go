@@ -28,44 +28,28 @@ func TestClassify(t *testing.T) {
 		class   error // nil: the job
 		is      error
 	}{
-		"no connection":           {create, response{}, cut, ErrNotSent, cut},
-		"no response":             {create, response{reached: true}, cut, ErrUnknownOutcome, cut},
-		"201":                     {create, response{status: 201, body: []byte(record)}, nil, nil, nil},
-		"C07 200":                 {create, response{status: 200, body: []byte(record)}, nil, nil, nil},
-		"201 said to be HTML":     {create, response{status: 201, header: html, body: []byte(record)}, nil, nil, nil},
-		"message, another job":    {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, ErrUnknownOutcome, ErrWrongJob},
-		"201 whole, but an error": {create, response{status: 201, body: []byte(record)}, cut, nil, nil},
-		"201 cut short":           {create, response{status: 201, body: []byte(record[:20])}, cut, ErrUnknownOutcome, cut},
-		"201, half sent":          {create, response{status: 201, reached: true, cut: true, body: []byte(record)}, nil, nil, nil},
-		"201, half sent, no id":   {create, response{status: 201, reached: true, cut: true}, nil, ErrUnknownOutcome, errNoObject},
-		"no response, half sent":  {create, response{reached: true, cut: true}, cut, ErrNotSent, errCut},
-		"503, half sent":          {create, response{status: 503, reached: true, cut: true}, nil, ErrNotSent, errCut},
-		"413, half sent":          {create, response{status: 413, reached: true, cut: true}, nil, ErrRefused, nil},
-		"C05 HTML":                {create, response{status: 200, body: []byte("<html>")}, nil, ErrUnknownOutcome, ErrWebPage},
-		"101":                     {create, response{status: 101, body: []byte(record)}, nil, ErrUnknownOutcome, nil},
-		"refused, body cut":       {create, response{status: 400, body: []byte(`{"err`)}, cut, ErrRefused, nil},
+		"no connection":          {create, response{}, cut, ErrNotSent, cut},
+		"no response":            {create, response{reached: true}, cut, ErrUnknownOutcome, cut},
+		"C07 200":                {create, response{status: 200, body: []byte(record)}, nil, nil, nil},
+		"message, another job":   {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, ErrUnknownOutcome, ErrWrongJob},
+		"201 cut short":          {create, response{status: 201, body: []byte(record[:20])}, cut, ErrUnknownOutcome, cut},
+		"201, half sent":         {create, response{status: 201, reached: true, cut: true, body: []byte(record)}, nil, nil, nil},
+		"201, half sent, no id":  {create, response{status: 201, reached: true, cut: true}, nil, ErrUnknownOutcome, errNoObject},
+		"no response, half sent": {create, response{reached: true, cut: true}, cut, ErrNotSent, errCut},
+		"503, half sent":         {create, response{status: 503, reached: true, cut: true}, nil, ErrNotSent, errCut},
+		"413, half sent":         {create, response{status: 413, reached: true, cut: true}, nil, ErrRefused, nil},
+		"C05 HTML":               {create, response{status: 200, body: []byte("<html>")}, nil, ErrUnknownOutcome, ErrWebPage},
+		"101":                    {create, response{status: 101, body: []byte(record)}, nil, ErrUnknownOutcome, nil},
+		"refused, body cut":      {create, response{status: 400, body: []byte(`{"err`)}, cut, ErrRefused, nil},
 
 		"GET 200":            {get, response{status: 200, body: []byte(record)}, nil, nil, nil},
 		"GET no connection":  {get, response{}, io.EOF, ErrUnavailable, io.EOF},
 		"GET certificate":    {get, response{}, ErrCertificate, ErrRefused, ErrCertificate},
-		"GET 500":            {get, response{status: 500}, nil, ErrUnavailable, nil},
-		"GET 408":            {get, response{status: 408}, nil, ErrUnavailable, nil},
-		"GET 425":            {get, response{status: 425}, nil, ErrUnavailable, nil},
-		"GET 200, an error":  {get, response{status: 200, body: []byte(record)}, io.EOF, nil, nil},
 		"GET 200 cut short":  {get, response{status: 200, body: []byte(record[:20])}, io.EOF, ErrUnavailable, io.EOF},
-		"GET truncated":      {get, response{status: 200, body: []byte(record[:10])}, nil, ErrUnavailable, errNoObject},
-		"GET 300":            {get, response{status: 300}, nil, ErrRefused, ErrRedirected},
-		"GET 403":            {get, response{status: 403}, nil, ErrRefused, ErrKeyRejected},
-		"GET 404 JSON":       {get, response{status: 404, body: []byte(`{"error":"no such job"}`)}, nil, ErrRefused, ErrNotFound},
-		"GET 410 JSON":       {get, response{status: 410, body: []byte(`{"error":"no such job"}`)}, nil, ErrRefused, ErrNotFound},
 		"GET 404 unlabelled": {get, response{status: 404, body: []byte("\n<!DOCTYPE html>")}, nil, ErrRefused, ErrWebPage},
 		"GET 404 type alone": {get, response{status: 404, header: xhtml}, nil, ErrRefused, ErrWebPage},
 		"GET 200 labelled":   {get, response{status: 200, header: html, body: []byte(" " + record)}, nil, nil, nil},
-		"GET 200 HTML":       {get, response{status: 200, header: html, body: []byte("<html>sign in")}, nil, ErrRefused, ErrWebPage},
-		"GET 200, its error": {get, response{status: 200, body: []byte(`{"error":"no"}`)}, nil, ErrRefused, errNoID},
 		"GET 200, no id":     {get, response{status: 200, body: []byte(`{"status":"active"}`)}, nil, ErrUnavailable, errNoID},
-		"GET handshake":      {get, response{}, ErrHandshake, ErrRefused, ErrHandshake},
-		"GET proxy":          {get, response{}, ErrProxyRefused, ErrRefused, ErrProxyRefused},
 		"GET wrong id":       {get, response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, ErrRefused, ErrWrongJob},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,6 +81,7 @@ func wantClass(t *testing.T, job *Job, err, class error, status int, is error) {
 }
 
 // The class of a POST's failure follows from the status alone, and so does what the refusal of a message speaks of. (C04)
+// Of a GET, what is down may come back, and a refusal counts once it persists.
 func TestClassify_everyStatus(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "https://service.invalid")
@@ -119,10 +104,11 @@ func TestClassify_everyStatus(t *testing.T) {
 			if got := ReasonOf(failure); got != reason {
 				t.Errorf("%d %s: the refusal speaks of %d, want %d", status, form, got, reason)
 			}
-			read := *failure
-			read.Op = OpGet
-			if ReasonOf(&read) != ReasonOther || errors.Is(&read, ErrNotFound) != ((status == 404 || status == 410) && form != "HTML") {
-				t.Errorf("%d %s to a GET: %d, not found: %t", status, form, ReasonOf(&read), errors.Is(&read, ErrNotFound))
+			_, read := c.classifyGet(request{op: OpGet}, &response{status: status, body: []byte(body)}, nil)
+			isDown := status >= 500 || slices.Contains([]int{408, 425, 429}, status) || status/100 == 2 && (form == "nothing" || form == "truncated")
+			isGone := (status == 404 || status == 410) && form != "HTML"
+			if errors.Is(read, ErrUnavailable) != isDown || errors.Is(read, ErrRefused) == isDown || errors.Is(read, ErrNotFound) != isGone || ReasonOf(read) != ReasonOther {
+				t.Errorf("%d %s to a GET: %v, %v, speaks of %d", status, form, read.Class, read, ReasonOf(read))
 			}
 			handled := status == 303 || status == 304 || status == 408 || status == 499 // perhaps
 			for target, want := range map[error]bool{
@@ -145,12 +131,10 @@ func TestNewError_detail(t *testing.T) {
 	c := newClient(t, "https://service.invalid")
 	for name, tc := range map[string]struct{ kind, body, want string }{
 		"error and message": {"application/json", `{"message":"second","error":"first"}`, "first"},
-		"error null":        {"application/json", `{"error":null,"message":"no prompt"}`, "no prompt"},
 		"error a flag":      {"application/json", `{"error":true,"message":"no prompt"}`, "no prompt"},
 		"nested":            {"application/json", `{"error":{"code":7,"message":"no prompt"}}`, "no prompt"},
-		"text":              {"text/plain", " no prompt\n", "no prompt"},
 		"JSON string":       {"application/json", `"no prompt"`, `"no prompt"`},
-		"broken UTF-8":      {"text/plain", "a\xffb", `a\xffb`},
+		"broken UTF-8":      {"text/plain", " a\xffb\n", `a\xffb`},
 		"HTML":              {"text/html; charset=utf-8", "no prompt", ""},
 		"HTML unlabelled":   {"", " \n<!doctype html><h1>no", ""},
 		"error empty":       {"application/json", `{"error":" ","message":"no prompt\n"}`, "no prompt"},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"net/url"
 	"strings"
@@ -61,6 +62,19 @@ func startServer(t testing.TB, options faultserver.Options, change ...func(*Conf
 	}}, change...)...)
 }
 
+// startHTTP2 returns a client of a server that offers HTTP/2, too, below a path.
+func startHTTP2(t *testing.T, path string, handler http.HandlerFunc) *Client {
+	t.Helper()
+	s := httptest.NewUnstartedServer(handler)
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return newClient(t, s.URL+path, func(config *Config) {
+		config.RootCAs = x509.NewCertPool()
+		config.RootCAs.AddCert(s.Certificate())
+	})
+}
+
 // answer is what the service sends back; the zero value stands for a refused connection.
 type answer struct {
 	status  int
@@ -87,8 +101,7 @@ func limited(retryAfter string) answer {
 
 // fakeService is a transport with a service behind it, for tests on a fake clock.
 type fakeService struct {
-	answers []answer      // in turn; the last one stays
-	respond func() answer // nil: answers
+	answers []answer // in turn; the last one stays
 
 	mu    sync.Mutex
 	dials int
@@ -97,15 +110,9 @@ type fakeService struct {
 
 func (f *fakeService) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
-	var a answer
-	if f.respond == nil {
-		a = f.answers[min(f.dials, len(f.answers)-1)]
-	}
+	a := f.answers[min(f.dials, len(f.answers)-1)]
 	f.dials++
 	f.mu.Unlock()
-	if f.respond != nil {
-		a = f.respond()
-	}
 	if a.dial != nil {
 		if err := a.dial(r.Context()); err != nil {
 			return nil, err

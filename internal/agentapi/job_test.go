@@ -21,7 +21,7 @@ func TestDecodeJob(t *testing.T) {
 		Source: &Source{Repository: new("a/b"), Ref: new("main")}, CreatedAt: new("2026-01-02T03:04:05Z"), ArchivedAt: new("2026-01-03"),
 	}
 	bare := &Job{ID: "job_1"}
-	const everyCharacter = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+	longest := strings.Repeat("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._", 4)[:256] // has every character
 	for name, tc := range map[string]struct {
 		body string
 		want *Job // nil: refused with err
@@ -30,31 +30,26 @@ func TestDecodeJob(t *testing.T) {
 		"whole": {body: `{"id":"job_1","status":"active","source":{"repository":"a/b","ref":"main"},"model":"m",
 			"prLink":"https://x.invalid/1","createdAt":"2026-01-02T03:04:05Z","archivedAt":"2026-01-03"}`, want: whole},
 		"nulls":        {body: `{"id":"job_1","status":null,"source":null,"model":null,"prLink":null,"createdAt":null,"archivedAt":null}`, want: bare},
-		"missing":      {body: `{"id":"job_1"}`, want: bare},
 		"empty source": {body: `{"id":"job_1","source":{}}`, want: &Job{ID: "job_1", Source: &Source{}}},
 		"odd forms":    {body: `{"id":"job_1","status":"paused","createdAt":"2026-01-02 03:04","model":"a b"}`, want: &Job{ID: "job_1", Status: "paused", CreatedAt: new("2026-01-02 03:04"), Model: new("a b")}},
 		"empty texts": {body: `{"id":"job_1","status":"","source":{"repository":"","ref":" "},"model":"\u00a0","prLink":"","createdAt":"","archivedAt":" \n"}`,
 			want: &Job{ID: "job_1", Source: &Source{}}},
 		"white space": {body: `{"id":" job_1\n","status":" active","source":{"repository":"a/b ","ref":"\tmain"},"model":"m\r\n",
 			"prLink":"\nhttps://x.invalid/1 ","createdAt":" 2026-01-02T03:04:05Z","archivedAt":"2026-01-03\u2028"}`, want: whole},
-		"wrong types":           {body: `{"id":"job_1","status":1,"source":"a/b","model":{},"prLink":["x"],"createdAt":1767322800,"archivedAt":false}`, want: bare},
-		"unknown fields":        {body: `{"extra":{"id":"x","a":[1,{"b":2}]},"id":"job_1","z":1e999}`, want: bare},
-		"lower case only":       {body: `{"id":"job_1","Status":"active","PRLINK":"x","ID":"job_2"}`, want: bare},
-		"longest id":            {body: `{"id":"` + strings.Repeat("a", 256) + `"}`, want: &Job{ID: strings.Repeat("a", 256)}},
-		"every character in id": {body: `{"id":"` + everyCharacter + `"}`, want: &Job{ID: everyCharacter}},
+		"wrong types":     {body: `{"id":"job_1","status":1,"source":"a/b","model":{},"prLink":["x"],"createdAt":1767322800,"archivedAt":false}`, want: bare},
+		"unknown fields":  {body: `{"extra":{"id":"x","a":[1,{"b":2}]},"id":"job_1","z":1e999}`, want: bare},
+		"lower case only": {body: `{"id":"job_1","Status":"active","PRLINK":"x","ID":"job_2"}`, want: bare},
+		"longest id":      {body: `{"id":"` + longest + `"}`, want: &Job{ID: longest}},
 
 		"empty":                 {body: "", err: errNoObject},
-		"null":                  {body: "null", err: errNoObject},
 		"array":                 {body: `[{"id":"job_1"}]`, err: errNoObject},
 		"truncated":             {body: `{"id":"job_1","status":"act`},
 		"trailing object":       {body: `{"id":"job_1"}{"id":"job_2"}`, err: errNoObject},
 		"no id":                 {body: `{"status":"active"}`, err: errNoID},
 		"C06 id with an escape": {body: `{"id":"a/\u001b[2J"}`, err: errNoID},
-		"id empty":              {body: `{"id":""}`, err: errNoID},
 		"id a number":           {body: `{"id":17}`, err: errNoID},
 		"id white space":        {body: `{"id":" "}`, err: errNoID},
 		"the last one counts":   {body: `{"id":"job_2","id":"job_1","a":{"id":"x"}}`, want: bare},
-		"id for a shell":        {body: `{"id":"$(id)"}`, err: errNoID},
 		"comma at the end":      {body: `{"id":"job_1",}`, err: errNoObject},
 		"no comma":              {body: `{"id":"job_1" "status":"active"}`, err: errNoObject},
 	} {
@@ -75,15 +70,13 @@ func TestDecodeJob(t *testing.T) {
 // Not parallel: the memory is that of the process. Red without: maxBody, maxMembers.
 func TestPollJob_memory(t *testing.T) {
 	for name, form := range map[string][3]string{
-		"members":     {`{`, `"x":0,`, `"id":"job_1"}`},
-		"no value":    {`{`, `"":{},`, `"id":"job_1"}`},
-		"one name":    {`{`, `"id":"job_1",`, `"id":"job_1"}`},
-		"sources":     {`{`, `"source":{"ref":"a"},`, `"id":"job_1"}`},
-		"depth":       {`{"id":"job_1","model":`, `[`, ``},
-		"escapes":     {`{"id":"job_1","model":"`, `\u006d`, `"}`},
-		"backslashes": {`{"id":"job_1","model":"`, `\\`, `"}`},
-		"key":         {`{"id":"job_1","model":"`, canary, `"}`},
-		"text":        {`{"id":"job_1","model":"`, "x", `"}`},
+		"members":  {`{`, `"x":0,`, `"id":"job_1"}`},
+		"one name": {`{`, `"id":"job_1",`, `"id":"job_1"}`},
+		"sources":  {`{`, `"source":{"ref":"a"},`, `"id":"job_1"}`},
+		"depth":    {`{"id":"job_1","model":`, `[`, ``},
+		"escapes":  {`{"id":"job_1","model":"`, `\u006d`, `"}`},
+		"key":      {`{"id":"job_1","model":"`, canary, `"}`},
+		"text":     {`{"id":"job_1","model":"`, "x", `"}`},
 	} {
 		for _, size := range []int{1 << 20, maxBody} {
 			body := form[0] + strings.Repeat(form[1], (size-100)/len(form[1])) + form[2]

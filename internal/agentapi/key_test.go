@@ -92,9 +92,7 @@ func TestKey_echoedInRecord(t *testing.T) {
 		"twice":     {canary, canary + `-\u006d` + canary[1:], masked + "-" + masked},
 		"no key":    {canary, `\\` + canary[1:], `\` + canary[1:]},
 	} {
-		s, c := startServer(t, faultserver.Options{}, func(config *Config) { config.Key = NewKey(tc.key) })
-		s.Script(faultserver.Create, faultserver.Answer(201, `{"id":"job_1","source":{"ref":"agent/`+tc.spelled+`"}}`))
-		job, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
+		job, err := decodeJob([]byte(`{"id":"job_1","source":{"ref":"agent/`+tc.spelled+`"}}`), NewKey(tc.key))
 		if err != nil || *job.Source.Ref != "agent/"+tc.shown {
 			t.Errorf("%s: %v, %v", name, job, err)
 		}

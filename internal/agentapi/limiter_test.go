@@ -36,7 +36,7 @@ func TestLimiter_first429(t *testing.T) {
 		var recorded atomic.Int64
 		call := func(project string) {
 			all.Go(func() {
-				if _, err := c.CreateJob(t.Context(), project, NewJob{Prompt: "x"}, counter{&recorded}); err != nil {
+				if _, err := c.CreateJob(t.Context(), project, NewJob{Prompt: "x"}, counter{&recorded, 0}); err != nil {
 					t.Errorf("%s: %v", project, err)
 				}
 			})
@@ -77,17 +77,17 @@ func TestLimiter_first429(t *testing.T) {
 	})
 }
 
-// A pause that begins while a POST is being recorded holds it, too.
+// A pause that begins while a POST is being recorded holds it, too. Red without: isPaused in stopped.
 func TestLimiter_pauseWhileRecording(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeService{answers: []answer{limited("60"), accepted}}
+		f := &fakeService{answers: []answer{accepted, limited("60"), accepted}} // the first POST is recorded when the second is refused
 		c := newFakeClient(t, f)
 		start := time.Now()
 		var all sync.WaitGroup
-		for _, latency := range []time.Duration{0, 5 * time.Second} {
+		for _, latency := range []time.Duration{5 * time.Second, 0} {
 			all.Go(func() {
-				if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, slow{new(recorder), latency}); err != nil {
+				if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, counter{new(atomic.Int64), latency}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -105,22 +105,14 @@ func TestLimiter_pauseWhileRecording(t *testing.T) {
 	})
 }
 
-// slow takes its time to record.
-type slow struct {
-	*recorder
+// counter counts the records without an outcome. Each takes its time.
+type counter struct {
+	*atomic.Int64
 
 	latency time.Duration
 }
 
-func (s slow) Sending() error {
-	time.Sleep(s.latency)
-	return s.recorder.Sending()
-}
-
-// counter counts the records without an outcome.
-type counter struct{ *atomic.Int64 }
-
-func (c counter) Sending() error  { c.Add(1); return nil }
+func (c counter) Sending() error  { time.Sleep(c.latency); c.Add(1); return nil }
 func (c counter) Sent() error     { return nil }
 func (c counter) Accepted(string) { c.Add(-1) }
 func (c counter) Withdrawn()      { c.Add(-1) }

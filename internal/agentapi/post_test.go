@@ -103,7 +103,8 @@ type panicking struct{ *recorder }
 func (panicking) Sent() error { panic("a bug") }
 
 // What is recorded is recorded before it is logged: a panic of the log loses nothing. Calls that fail or panic free
-// their turns: else they would stall a project for good. Red without: the deferred release.
+// their turns: else they would stall a project for good. The log has what neither the HTTP status nor the state shows: the
+// reason in a response that is no record, and each status of a job (P01). Red without: the deferred release.
 func TestCreateJob_recorder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestCreateJob_recorder(t *testing.T) {
 		r := &recorder{refuses: errors.New("not now")}
 		c := newFakeClient(t, f, func(config *Config) {
 			config.Log = func(_ context.Context, fields map[string]any) {
-				r.calls = append(r.calls, fmt.Sprint("logged ", fields["status"], ", ", fields["error"]))
+				r.calls = append(r.calls, fmt.Sprint("logged ", fields["status"], ", ", fields["job_status"], ", ", fields["pause_ms"], ", ", fields["error"]))
 			}
 		})
 		for range maxConcurrent + 1 { // a slot that was not given back would be missed
@@ -131,22 +132,29 @@ func TestCreateJob_recorder(t *testing.T) {
 		if len(f.posts) > 0 {
 			t.Errorf("%d POSTs without a record", len(f.posts))
 		}
-		f.dials, f.answers = 0, []answer{{}, limited("1"), accepted, {status: 500, body: "EOF"}, {status: 400}}
+		odd, failed := answer{status: 200, body: `{"id":"job_1","status":"cancelled\u001b"}`}, answer{status: 200, body: `{"error":"out of \u0073ervice"}`}
+		f.dials, f.answers = 0, []answer{{}, limited("1"), accepted, {status: 500, body: "EOF"}, failed, {status: 400}, failed, odd}
 		r.calls, r.refuses = nil, nil
-		for _, want := range []error{nil, ErrUnknownOutcome, ErrRefused} {
+		for _, want := range []error{nil, ErrUnknownOutcome, ErrUnknownOutcome, ErrRefused} {
 			if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, r); !errors.Is(err, want) {
 				t.Errorf("%v, want %v", err, want)
 			}
 		}
-		want := []string{
-			"logged 0, no connection to the service: dial: connection refused", // what was not sent needs no record
-			"sending", "sent", "withdrawn", "logged 429, <nil>",
-			"sending", "sent", "answered job_1", "logged 201, <nil>",
-			"sending", "sent", "unknown", "logged 500, create job: the service responded with 500 Internal Server Error: EOF",
-			"sending", "sent", "withdrawn", "logged 400, <nil>",
+		if _, err := c.PollJob(t.Context(), "p", "job_1"); err != nil {
+			t.Error(err)
 		}
-		if diff := cmp.Diff(want, r.calls); diff != "" || len(f.posts) != 4 {
-			t.Errorf("%d POSTs, want 4; calls (-want +got):\n%s", len(f.posts), diff)
+		const reason = "the service responded with 200 OK: the response contains no usable job id: out of service"
+		want := []string{
+			"logged 0, <nil>, <nil>, no connection to the service: dial: connection refused", // what was not sent needs no record
+			"sending", "sent", "withdrawn", "logged 429, <nil>, 1000, <nil>",
+			"sending", "sent", "answered job_1", "logged 201, active, <nil>, <nil>",
+			"sending", "sent", "unknown", "logged 500, <nil>, <nil>, create job: the service responded with 500 Internal Server Error: EOF",
+			"sending", "sent", "unknown", "logged 200, <nil>, <nil>, create job: " + reason,
+			"sending", "sent", "withdrawn", "logged 400, <nil>, <nil>, <nil>",
+			"logged 200, <nil>, <nil>, get job: " + reason, `logged 200, cancelled\u001b, <nil>, <nil>`,
+		}
+		if diff := cmp.Diff(want, r.calls); diff != "" || len(f.posts) != 5 {
+			t.Errorf("%d POSTs, want 5; calls (-want +got):\n%s", len(f.posts), diff)
 		}
 	})
 }

@@ -37,7 +37,7 @@ func TestThis_noFileDescriptor(t *testing.T) {
 // A boot id without the pid namespace, or the other way round, could be that of several machines.
 func TestReadBootID(t *testing.T) {
 	for _, test := range []struct{ boot, namespace, want string }{
-		{"boot", "pid:[1]", "bootpid:[1]"}, {"boot", "", ""}, {"", "pid:[1]", ""}, {"", "", ""},
+		{"boot", "pid:[1]", "bootpid:[1]"}, {"boot", "", ""}, {"", "pid:[1]", ""},
 	} {
 		proc := t.TempDir()
 		random, namespaces := filepath.Join(proc, "sys/kernel/random"), filepath.Join(proc, "self/ns")

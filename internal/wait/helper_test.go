@@ -6,6 +6,7 @@ package wait
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,17 +73,26 @@ func (p *poller) PollJob(ctx context.Context, _, _ string) (*agentapi.Job, error
 func (p *poller) wait(ctx context.Context, t *testing.T, target Target) (_ agentapi.Status, sawActive bool, _ *Error) {
 	t.Helper()
 	target.ProjectID, target.JobID = "p", "job_1"
+	shown := noStatus
+	target.Progress = func(job *agentapi.Job, age time.Duration) {
+		if shown = job.Status; shown == noStatus || age != time.Since(p.start) {
+			t.Errorf("progress: %q at %v", shown, age)
+		}
+	}
 	last, sawActive, err := Waiter{Poller: p, Schedule: usual}.Wait(ctx, target)
 	status := noStatus
 	if last != nil {
 		status = last.Status
+	}
+	if shown != status {
+		t.Errorf("the last progress is %q, want %q", shown, status)
 	}
 	if err == nil {
 		return status, sawActive, new(Error)
 	}
 	failure, ok := errors.AsType[*Error](err)
 	waited := time.Since(p.start)
-	if !ok || !errors.Is(err, failure.Err) || failure.JobID != "job_1" || failure.Waited != waited || failure.LastStatus != status {
+	if !ok || !errors.Is(err, failure.Err) || strings.Contains(err.Error(), "\x1b") || failure.JobID != "job_1" || failure.Waited != waited || failure.LastStatus != status {
 		t.Fatalf("the error is %+v, want an *Error of job_1 after %v with the status %q", err, waited, status)
 	}
 	return status, sawActive, failure

@@ -4,34 +4,38 @@
 package faultserver
 
 import (
-	"fmt"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// Exchange is one request that was read whole, and the connection that waits
-// for its answer.
+// Play is the service's part in one exchange, after the request was read.
+type Play func(*Exchange)
+
+// Exchange is one request that was read whole, and waits for its answer.
 type Exchange struct {
 	Request *http.Request
 
-	conn    net.Conn // with TLS, if there is any
-	raw     net.Conn
-	healthy http.Handler
-	over    bool
+	response http.ResponseWriter
+	conn     net.Conn // if it was taken over
+	healthy  http.Handler
+}
+
+// takeOver returns the connection, which is closed after the play.
+func (x *Exchange) takeOver() net.Conn {
+	if x.conn == nil {
+		x.conn, _, _ = http.NewResponseController(x.response).Hijack() // HTTP/1.1 allows it
+	}
+	return x.conn
 }
 
 // Healthy gives the answer of the healthy handler.
-func Healthy(x *Exchange) {
-	recorder := httptest.NewRecorder()
-	x.healthy.ServeHTTP(recorder, x.Request)
-	answer := recorder.Result()
-	answer.ContentLength = int64(recorder.Body.Len())
-	x.over = answer.Write(x.conn) != nil
-}
+func Healthy(x *Exchange) { x.healthy.ServeHTTP(x.response, x.Request) }
 
 // Effect lets the request have its effect, and then plays the fault instead of
 // the answer.
@@ -44,30 +48,30 @@ func Effect(then Play) Play {
 
 // Reset ends the connection with RST instead of FIN; in memory the two are one.
 func Reset(x *Exchange) {
-	x.over = true
-	if tcp, ok := x.raw.(*net.TCPConn); ok {
+	conn := x.takeOver()
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
-	_ = x.raw.Close()
+	_ = conn.Close()
 }
 
 // EOF closes the connection without an answer.
-func EOF(x *Exchange) { x.over = true }
+func EOF(x *Exchange) { x.takeOver() }
 
 // Raw sends exactly this and closes the connection.
 func Raw(text string) Play {
-	return func(x *Exchange) {
-		x.over = true
-		_, _ = io.WriteString(x.conn, text)
-	}
+	return func(x *Exchange) { _, _ = io.WriteString(x.takeOver(), text) }
 }
 
 // Answer sends a whole answer; headers are "Name: value" lines. A body is JSON
 // unless they say otherwise.
 func Answer(status int, body string, headers ...string) Play {
 	return func(x *Exchange) {
-		_, err := io.WriteString(x.conn, head(status, len(body), headers)+body)
-		x.over = err != nil
+		x.head(status, body, headers)
+		_, _ = io.WriteString(x.response, body)
 	}
 }
 
@@ -75,23 +79,22 @@ func Answer(status int, body string, headers ...string) Play {
 // had enough.
 func Slow(status int, body string, interval time.Duration) Play {
 	return func(x *Exchange) {
-		x.over = true
-		_, err := io.WriteString(x.conn, head(status, len(body), nil))
-		for i := 0; i < len(body) && err == nil; i++ {
+		x.head(status, body, nil)
+		flush := http.NewResponseController(x.response).Flush
+		for i := 0; i < len(body) && flush() == nil; i++ {
 			time.Sleep(interval)
-			_, err = io.WriteString(x.conn, body[i:i+1])
+			_, _ = io.WriteString(x.response, body[i:i+1])
 		}
 	}
 }
 
-func head(status, length int, headers []string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\nContent-Length: %d\r\n", status, http.StatusText(status), length)
-	if !strings.Contains(strings.ToLower(strings.Join(headers, "\n")), "content-type:") {
-		b.WriteString("Content-Type: application/json\r\n")
-	}
+func (x *Exchange) head(status int, body string, headers []string) {
+	header := x.response.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
 	for _, line := range headers {
-		b.WriteString(line + "\r\n")
+		name, value, _ := strings.Cut(line, ": ")
+		header.Set(name, value)
 	}
-	return b.String() + "\r\n"
+	x.response.WriteHeader(status)
 }

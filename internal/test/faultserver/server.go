@@ -8,19 +8,19 @@
 package faultserver
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/pem"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // Kind is what a request asks for, as its method and path tell.
@@ -31,11 +31,7 @@ const (
 	Create  Kind = "create"
 	Message Kind = "message"
 	Get     Kind = "get"
-	Other   Kind = "other"
 )
-
-// Play is the service's part in one exchange, after the request was read.
-type Play func(*Exchange)
 
 // Options say what the server is like. The zero value is HTTP/1.1 on a
 // loopback port.
@@ -53,91 +49,82 @@ type Server struct {
 	Authority string // of the certificate, in PEM form; empty without TLS
 
 	healthy http.Handler
-	tls     *tls.Config
-	running sync.WaitGroup
+	pipes   pipes
+	playing sync.WaitGroup
 
-	mu           sync.Mutex
-	closed       bool
-	scripts      map[Kind][]Play
-	always       map[Kind]Play
-	connectPlays []func(net.Conn)
-	dialError    error
-	conns        map[net.Conn]struct{}
-	requests     []Request
-	dials        int
-}
-
-// Request is one request whose head was read.
-type Request struct {
-	Time  time.Time
-	Kind  Kind
-	Whole bool // the body was read to its end
+	mu      sync.Mutex
+	closed  bool
+	scripts map[Kind][]Play
+	always  map[Kind]Play
+	counts  map[Kind]int // of the requests that were read whole
+	dials   atomic.Int64
 }
 
 // New starts a server that ends with the test.
 func New(t testing.TB, healthy http.Handler, o Options) *Server {
 	t.Helper()
-	s := &Server{healthy: healthy, scripts: map[Kind][]Play{}, always: map[Kind]Play{}, conns: map[net.Conn]struct{}{}}
-	scheme := "http://"
+	s := &Server{
+		healthy: healthy, pipes: pipes{make(chan net.Conn), make(chan struct{})},
+		scripts: map[Kind][]Play{}, always: map[Kind]Play{}, counts: map[Kind]int{},
+	}
+	var listener net.Listener = s.pipes
+	if !o.InMemory {
+		var err error
+		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.URL = "http://" + listener.Addr().String()
 	if o.TLS {
-		scheme = "https://"
+		s.URL = "https://" + listener.Addr().String()
 		library := httptest.NewTLSServer(nil) // for its certificate
 		library.Close()
-		s.tls = library.TLS
 		s.Authority = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: library.Certificate().Raw}))
+		listener = tls.NewListener(listener, library.TLS)
 	}
-	t.Cleanup(s.close)
-	if o.InMemory {
-		s.URL = scheme + "127.0.0.1:1"
-		return s
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.URL = scheme + listener.Addr().String()
-	t.Cleanup(func() { _ = listener.Close() }) // before s.close, which waits for this goroutine
-	s.running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			s.start(conn)
+	server := &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0), ConnState: func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.dials.Add(1)
 		}
+	}}
+	t.Cleanup(func() {
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
+		_ = server.Close()
+		s.playing.Wait()
 	})
+	go func() { _ = server.Serve(listener) }()
 	return s
 }
 
+// pipes is a listener without sockets.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+func (p pipes) Close() error   { close(p.closed); return nil }
+
 // Dial opens a connection to an in-memory server, whatever the address.
 func (s *Server) Dial(context.Context, string, string) (net.Conn, error) {
-	s.mu.Lock()
-	err := s.dialError
-	if err != nil {
-		s.dials++
-	}
-	s.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
 	client, server := net.Pipe()
-	s.start(server)
-	return client, nil
-}
-
-// FailDials makes Dial fail with err from now on; nil ends that.
-func (s *Server) FailDials(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dialError = err
-}
-
-// OnConnect is played on the next connections in turn, before anything is read
-// from them. They are closed afterwards.
-func (s *Server) OnConnect(plays ...func(net.Conn)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.connectPlays = append(s.connectPlays, plays...)
+	select {
+	case s.pipes.conns <- server:
+		return client, nil
+	case <-s.pipes.closed:
+		return nil, net.ErrClosed
+	}
 }
 
 // Script has the next requests of a kind answered by these plays in turn.
@@ -155,71 +142,39 @@ func (s *Server) Always(kind Kind, play Play) {
 	s.always[kind] = play
 }
 
-// start serves a connection in its own goroutine.
-func (s *Server) start(conn net.Conn) {
+// ServeHTTP plays the server's part in one exchange.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	x := &Exchange{Request: r, response: w, healthy: s.healthy}
+	play := s.next(r)
+	defer s.playing.Done()
+	play(x)
+	if x.conn != nil {
+		_ = x.conn.Close()
+	}
+}
+
+// next counts a request and returns what to play for it, which ends in playing.Done.
+func (s *Server) next(r *http.Request) Play {
+	kind := Get
+	if r.Method == http.MethodPost {
+		kind = Create
+		if strings.HasSuffix(r.URL.Path, "/message") {
+			kind = Message
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		_ = conn.Close()
-		return
+		panic(http.ErrAbortHandler)
 	}
-	s.dials++
-	s.conns[conn] = struct{}{}
-	var play func(net.Conn)
-	if len(s.connectPlays) > 0 {
-		play, s.connectPlays = s.connectPlays[0], s.connectPlays[1:]
-	}
-	s.running.Go(func() {
-		defer func() {
-			_ = conn.Close()
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			delete(s.conns, conn)
-		}()
-		if play != nil {
-			play(conn)
-			return
-		}
-		s.serve(conn)
-	})
-}
-
-func (s *Server) serve(raw net.Conn) {
-	conn := raw
-	if s.tls != nil {
-		secure := tls.Server(raw, s.tls)
-		if secure.Handshake() != nil {
-			return
-		}
-		conn = secure
-	}
-	reader := bufio.NewReader(conn)
-	for {
-		r, err := http.ReadRequest(reader)
-		if err != nil {
-			return
-		}
-		body, err := io.ReadAll(r.Body)
-		play := s.record(r, err == nil)
-		if err != nil {
-			return
-		}
-		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		x := &Exchange{Request: r, conn: conn, raw: raw, healthy: s.healthy}
-		play(x)
-		if x.over || r.Close {
-			return
-		}
-	}
-}
-
-// record takes a request down and returns what to play for it.
-func (s *Server) record(r *http.Request, whole bool) Play {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	kind := kindOf(r)
-	s.requests = append(s.requests, Request{Time: time.Now(), Kind: kind, Whole: whole})
-	if script := s.scripts[kind]; whole && len(script) > 0 {
+	s.playing.Add(1)
+	s.counts[kind]++
+	if script := s.scripts[kind]; len(script) > 0 {
 		s.scripts[kind] = script[1:]
 		return script[0]
 	}
@@ -229,50 +184,12 @@ func (s *Server) record(r *http.Request, whole bool) Play {
 	return Healthy
 }
 
-func kindOf(r *http.Request) Kind {
-	switch {
-	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/job"):
-		return Create
-	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/message"):
-		return Message
-	case r.Method == http.MethodGet:
-		return Get
-	}
-	return Other
-}
-
-// close ends all connections and waits for their goroutines.
-func (s *Server) close() {
-	s.mu.Lock()
-	s.closed = true
-	for conn := range s.conns {
-		_ = conn.Close()
-	}
-	s.mu.Unlock()
-	s.running.Wait()
-}
-
-// Requests returns what was read so far, in that order.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.requests)
-}
-
 // Count returns how many requests of a kind were read whole.
 func (s *Server) Count(kind Kind) int {
-	n := 0
-	for _, r := range s.Requests() {
-		if r.Kind == kind && r.Whole {
-			n++
-		}
-	}
-	return n
-}
-
-// Dials returns how many connections were tried, those made to fail included.
-func (s *Server) Dials() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.dials
+	return s.counts[kind]
 }
+
+// Dials returns how many connections came.
+func (s *Server) Dials() int { return int(s.dials.Load()) }

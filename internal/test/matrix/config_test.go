@@ -34,7 +34,7 @@ func configRows() []Row {
 			start := time.Now()
 			m.created(Job1())
 			var polls []time.Time
-			for _, r := range m.Requests()[1:] {
+			for _, r := range m.Sim.Requests()[1:] {
 				polls = append(polls, r.Time)
 			}
 			first, second, last := polls[0].Sub(start), polls[1].Sub(polls[0]), polls[len(polls)-1].Sub(polls[len(polls)-2])
@@ -93,7 +93,7 @@ func unknownRows() []Row {
 	}}, {name: "I06_unknown_settings_of_an_existing_job", Test: func(m *Matrix) {
 		m.created(Job1())
 		// Red without: keepUnrefreshed in Read.
-		requests := len(m.Requests())
+		requests := len(m.Sim.Requests())
 		m.OK(m.configure(attrs{"admin_key": unknown{}}))
 		m.cli.Identity = nil // as in the state of an old CLI
 		m.unchanged(func() { m.wantDiags(m.refresh(), "WARNING: Agent job not refreshed") })
@@ -104,7 +104,7 @@ func unknownRows() []Row {
 		m.OK(m.plan(Job2()))
 		// Red without: usable in Update.
 		m.wantDiags(m.apply(Job2()), notConfigured)
-		if n := len(m.Requests()); n != requests {
+		if n := len(m.Sim.Requests()); n != requests {
 			m.Errorf("%d calls", n-requests)
 		}
 	}}}

@@ -4,8 +4,10 @@
 package matrix
 
 import (
+	"context"
 	"errors"
 	"maps"
+	"net"
 	"strings"
 	"time"
 
@@ -22,8 +24,15 @@ func createRows() []Row {
 	return []Row{
 		// Red without: the fields of the log, and Printable in it.
 		{name: "C01_logged", clock: true, Test: func(m *Matrix) {
-			m.FailDials(errors.New("no\x1b[2J route"))
-			time.AfterFunc(time.Nanosecond, func() { m.FailDials(nil) })
+			failure := errors.New("no\x1b[2J route")
+			m.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				if err := failure; err != nil {
+					failure = nil
+					return nil, err
+				}
+				return m.Dial(ctx, network, address)
+			}
+			m.OK(m.connect())
 			m.OK(m.Run(noWait()))
 			entries, err := tflogtest.MultilineJSONDecode(strings.NewReader(m.logged()))
 			if err != nil {
