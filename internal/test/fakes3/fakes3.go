@@ -15,12 +15,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
 // Server lets tests inject faults; that it behaves like a real one is what
@@ -58,13 +59,7 @@ func Op(r *http.Request) string {
 // New starts a server, and sets its credentials in the environment, where nothing else of AWS remains.
 func New(t testing.TB) *Server {
 	t.Helper()
-	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "AWS_") {
-			t.Setenv(name, "")
-		}
-	}
-	t.Setenv("AWS_ACCESS_KEY_ID", "test")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	storetest.SetEnv(t, map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}, "AWS_")
 	f := &Server{Objects: map[string][]byte{}}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)

@@ -7,7 +7,10 @@ package storetest
 import (
 	"context"
 	"crypto/rand"
+	"io"
 	"io/fs"
+	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -76,4 +79,36 @@ func Files(t *testing.T, dir string) (names []string) {
 		t.Fatal(err)
 	}
 	return names
+}
+
+// SetEnv sets variables, and hides all others that start with one of the prefixes: what this machine has set.
+func SetEnv(t testing.TB, variables map[string]string, prefixes ...string) {
+	t.Helper()
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(name, prefix) {
+				t.Setenv(name, "") // puts it back after the test
+				_ = os.Unsetenv(name)
+			}
+		}
+	}
+	for name, value := range variables {
+		t.Setenv(name, value)
+	}
+}
+
+// Network is a way to a store, without sockets or with faults.
+type Network func(*http.Request) (*http.Response, error)
+
+// RoundTrip makes it the network of a store.
+func (n Network) RoundTrip(r *http.Request) (*http.Response, error) { return n(r) }
+
+// Response is one with headers, of which each name is followed by its value.
+func Response(status int, body string, headers ...string) *http.Response {
+	r := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return r
 }

@@ -163,11 +163,6 @@ func tryRace(t *testing.T, p Place) {
 	}
 }
 
-// transport is a network with faults.
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 var errLost = errors.New("the response is lost")
 
 // A write whose response is lost is no success, and shows in a read. One that arrives after a newer one changes nothing.
@@ -183,7 +178,7 @@ func tryLostAndLate(t *testing.T, p Place) {
 		}
 		held := make(chan *http.Request, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		holds := p.Open(p.scope, transport(func(r *http.Request) (*http.Response, error) {
+		holds := p.Open(p.scope, Network(func(r *http.Request) (*http.Response, error) {
 			body, err := io.ReadAll(r.Body)
 			late := r.Clone(context.WithoutCancel(r.Context()))
 			late.Body = io.NopCloser(bytes.NewReader(body))
@@ -199,7 +194,7 @@ func tryLostAndLate(t *testing.T, p Place) {
 			t.Fatalf("no response, and %v", err)
 		}
 		isFirst := true
-		loses := p.Open(p.scope, transport(func(r *http.Request) (*http.Response, error) {
+		loses := p.Open(p.scope, Network(func(r *http.Request) (*http.Response, error) {
 			response, err := http.DefaultTransport.RoundTrip(r)
 			if err == nil && isFirst {
 				isFirst = false
@@ -359,21 +354,13 @@ func tryMissing(t *testing.T, p Place) {
 	}
 }
 
-// silence never responds.
-type silence struct{}
-
-func (silence) RoundTrip(r *http.Request) (*http.Response, error) {
-	<-r.Context().Done()
-	return nil, r.Context().Err()
-}
-
 // A call ends with its context, whatever the store does.
 func trySilent(t *testing.T, p Place) {
 	if p.Cloud == nil {
 		t.Skip("the system does not interrupt a call to a file system that hangs")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := p.Open(p.scope, silence{})
+		s := p.Open(p.scope, Network(func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }))
 		start := time.Now()
 		for op, err := range Ops(t, s, NewKey()) {
 			if !errors.Is(err, context.DeadlineExceeded) {
