@@ -97,7 +97,6 @@ func TestReadBackend(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"backend":null,"state_store":null}`:                           "",
 		`{"state_store":{"type":"a_b"}}`:                                `{"type":"a_b"}`,
-		`{"backend":{"type":"http","config":{"address":"canary"`:        "run init again",
 		`{"backend":{"type":"http","config":{"address":"canary","a":[}`: "run init again",
 	} {
 		initialized(t, text, "")
