@@ -153,7 +153,7 @@ func TestAzureBlob_responses(t *testing.T) {
 		"404 of another kind": {status: 404},
 		"another blob":        {status: 412, code: "ConditionNotMet", conflict: true},
 		"a blob":              {status: 409, code: "BlobAlreadyExists", conflict: true},
-		"412 of another kind": {status: 412},
+		"lease":               {status: 412, code: "LeaseIdMissing"},
 		"unknown":             {status: 403, code: "AuthenticationFailed"},
 		"denied":              {status: 403, code: "AuthorizationPermissionMismatch", denied: true},
 		"network":             {status: 403, code: "AuthorizationFailure", denied: true},
