@@ -149,43 +149,25 @@ func TestRelease_N23(t *testing.T) {
 	})
 }
 
-// A claim that was refused is not what the state must know.
-func TestCall_refusedClaim(t *testing.T) {
-	w := newWorld()
-	first, _ := w.open("1")
-	want(t, "created", request(t, first, create("n", "x"), "J"), "sent")
-	slow, _ := w.open("2")
-	call := slow.Begin(t.Context(), message("n", "J", "y"))
-	if verdict, _, err := call.Look(t.Context()); verdict != Send || err != nil {
-		t.Fatal(verdicts[verdict], err)
-	}
-	third, _ := w.open("3")
-	want(t, "adopted", request(t, third, create("n", "x"), ""), "adopted J")
-	want(t, "messaged", request(t, third, message("n", "J", "y"), ""), "sent")
-	if err := call.Claim(); !errors.Is(err, ErrTaken) {
-		t.Fatal(err)
-	}
-	verdict, r, err := call.Look(t.Context())
-	if verdict != AlreadySent || err != nil || r.Adoption == "" || call.Adoption() != r.Adoption {
-		t.Errorf("%s, %v, adoption %q, want that of %+v", verdicts[verdict], err, call.Adoption(), r)
-	}
-}
-
-// Of two runs that want one name, the second one meets the first one's claim, also if it came between look and claim.
+// Of two runs that want one name, the second one meets the first one's claim, also if it came between look and claim. A claim that was
+// refused is not what the state must know.
 func TestCall_taken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		first, _ := w.open("1")
+		want(t, "created", request(t, first, create("n", "x"), "J"), "sent")
 		second, ops := w.open("2")
-		slow := second.Begin(t.Context(), message("n", "J", "x"))
+		slow := second.Begin(t.Context(), message("n", "J", "y"))
 		if verdict, _, err := slow.Look(t.Context()); verdict != Send || err != nil {
 			t.Fatal(verdicts[verdict], err)
 		}
-		fast := claim(t, first, message("n", "J", "x"))
+		want(t, "adopted", request(t, first, create("n", "x"), ""), "adopted J")
+		fast := claim(t, first, message("n", "J", "y"))
+		w.history = nil
 		if err := slow.Claim(); !errors.Is(err, ErrTaken) {
 			t.Fatal(err)
 		}
-		w.wrote(t, "claim message")
+		w.wrote(t)
 		ops.took()
 		began := time.Now()
 		accepted := make(chan bool)
@@ -193,8 +175,8 @@ func TestCall_taken(t *testing.T) {
 		verdict, r, err := slow.Look(t.Context())
 		want(t, "verdict", verdicts[verdict], "already sent")
 		want(t, "accesses", ops.took(), "get get get")
-		if r.Job != "J" || err != nil || time.Since(began) != time.Second {
-			t.Errorf("%+v, %v after %v", r, err, time.Since(began))
+		if r.Job != "J" || r.Adoption == "" || slow.Adoption() != r.Adoption || err != nil || time.Since(began) != time.Second {
+			t.Errorf("%+v, adoption %s, %v after %v", r, slow.Adoption(), err, time.Since(began))
 		}
 		<-accepted
 	})
@@ -287,7 +269,7 @@ func TestLook_endless(t *testing.T) {
 func TestCall_faults(t *testing.T) {
 	for name, row := range map[string]struct {
 		isLocal bool
-		faults  []fault
+		puts    []fault
 		want    string
 		wrote   []string
 	}{
@@ -296,7 +278,7 @@ func TestCall_faults(t *testing.T) {
 		"the claim's response is lost": {false, []fault{lostResponse}, "sent", []string{"claim create", "job-2 create"}},
 		"the claim is repeated":        {false, []fault{repeated}, "sent", []string{"claim create", "job-2 create"}},
 		"the claim arrives late":       {false, []fault{late}, "failed", []string{"free"}},
-		"the claim is refused":         {false, []fault{denied}, "failed", []string{"free"}},
+		"a conflict does not show":     {false, []fault{conflicts, conflicts}, "sent", []string{"claim create", "job-2 create"}},
 		"the store hangs":              {false, []fault{hangs}, "failed", []string{"free"}},
 		"the mark does not arrive":     {true, []fault{none, lostRequest}, "failed", []string{"claim unsent create", "free"}},
 		"the mark's response is lost": {
@@ -312,7 +294,7 @@ func TestCall_faults(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld()
 				j, c := w.open("2")
-				c.isLocal, c.fault = row.isLocal, times("put", row.faults...)
+				c.isLocal, c.fault = row.isLocal, times("put", row.puts...)
 				want(t, "result", request(t, j, create("n", "x"), "job-2"), row.want)
 				j.process.Drain(t.Context())
 				time.Sleep(2 * c.delay) // a late claim must not undo what was put back
@@ -322,16 +304,18 @@ func TestCall_faults(t *testing.T) {
 	}
 }
 
-// A response that the first look for it loses, too, leaves a claim that the call itself takes back.
+// A response, or a conflict, that nothing confirms leaves a claim that may be the call's own, which it takes back.
 func TestCall_lostTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		j, c := w.open("1")
-		puts, gets := times("put", lostResponse), times("get", lostRequest)
-		c.fault = func(op string) fault { return max(puts(op), gets(op)) }
-		want(t, "result", request(t, j, create("n", "x"), "job-1"), "failed")
-		w.wrote(t, "claim create", "free")
-	})
+	for _, f := range []fault{lostResponse, repeated} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			j, c := w.open("1")
+			puts, gets := times("put", f), times("get", lostRequest)
+			c.fault = func(op string) fault { return max(puts(op), gets(op)) }
+			want(t, "result", request(t, j, create("n", "x"), "job-1"), "failed")
+			w.wrote(t, "claim create", "free")
+		})
+	}
 }
 
 // What was there is put back: a request without an effect must not cost the name its job. (S05)
@@ -524,46 +508,6 @@ func TestSending_cancelled(t *testing.T) {
 		}
 		j.process.Drain(t.Context())
 		w.wrote(t, "free")
-	})
-}
-
-// A conflict that nothing confirms is no other run's record: the claim may be this run's own, and is withdrawn.
-func TestClaim_unconfirmedConflict(t *testing.T) {
-	for name, wanted := range map[string]Wanted{"create": create("n", "y"), "message": message("n", "job-1", "y")} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
-				if wanted.Job != "" {
-					first, _ := w.open("0")
-					want(t, "earlier", request(t, first, create("n", "x"), "job-1"), "sent")
-				}
-				j, c := w.open("1")
-				puts, gets := times("put", repeated), 0
-				c.fault = func(op string) fault {
-					if op == "get" {
-						if gets++; gets == 1+len(wanted.Job)/len("job-1") { // after the write
-							return lostRequest
-						}
-					}
-					return puts(op)
-				}
-				want(t, "while the store errs", request(t, j, wanted, "job-2"), "failed")
-				time.Sleep(time.Hour)
-				second, _ := w.open("2")
-				want(t, "afterwards", request(t, second, wanted, "job-2"), "sent")
-			})
-		})
-	}
-}
-
-// A write that meets another one which does not show yet, perhaps its own, is tried again.
-func TestClaim_conflictThatDoesNotShow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		j, c := w.open("1")
-		c.fault = times("put", conflicts, conflicts)
-		want(t, "result", request(t, j, create("n", "x"), "job-1"), "sent")
-		want(t, "accesses", c.took(), "put get put get put put")
 	})
 }
 
