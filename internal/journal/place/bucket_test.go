@@ -25,14 +25,14 @@ func TestS3_responses(t *testing.T) {
 	f := fakes3.New(t)
 	s := parse(t, f.URL).Open("scope", new(cli.Process))
 	for _, status := range []int{http.StatusNotFound, http.StatusForbidden} { // without a body, or about another thing
-		f.SetHook(func(*http.Request, func()) int { return status })
+		f.SetHook(func(*http.Request) int { return status })
 		for op, err := range storetest.Ops(t, s, "a") {
 			if err == nil || errors.Is(err, store.ErrConflict) {
 				t.Errorf("%d: %s: %v", status, op, err)
 			}
 		}
 	}
-	f.SetHook(func(*http.Request, func()) int { return http.StatusOK })
+	f.SetHook(func(*http.Request) int { return http.StatusOK })
 	for op, err := range storetest.Ops(t, s, "a") {
 		if err == nil {
 			t.Errorf("a proxy's empty response is good enough for %s", op)
@@ -93,7 +93,7 @@ func TestBucket_versions(t *testing.T) {
 		"put right again": {response: zip, request: func(etag string) string { return strings.Replace(etag, "-gzip", "", 1) }, works: true},
 	} {
 		for range 2 { // a new scope, and one that has been proved
-			s := parse(t, f.URL).Open("scope", &cli.Process{Network: storetest.Network(func(r *http.Request) (*http.Response, error) {
+			s := parse(t, f.URL).Open(name, &cli.Process{Network: storetest.Network(func(r *http.Request) (*http.Response, error) {
 				if match := r.Header.Get("If-Match"); match != "" && test.request != nil {
 					r = r.Clone(r.Context())
 					r.Header.Set("If-Match", test.request(match))
@@ -108,7 +108,6 @@ func TestBucket_versions(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		f.Clear()
 	}
 }
 

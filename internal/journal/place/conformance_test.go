@@ -42,7 +42,7 @@ func TestStores(t *testing.T) {
 		p.Page = 20
 		p.Deny = func(t *testing.T, scope, denied string) store.Store {
 			t.Cleanup(func() { f.SetHook(nil) })
-			f.SetHook(func(r *http.Request, _ func()) int {
+			f.SetHook(func(r *http.Request) int {
 				return map[bool]int{true: http.StatusForbidden}[fakes3.Op(r) == denied]
 			})
 			return p.Open(scope, nil)

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -272,32 +273,6 @@ func tryTexts(t *testing.T, p Place) {
 	}
 }
 
-// cutting cancels a request after some bytes of its body.
-type cutting struct {
-	io.ReadCloser
-
-	bytes  int
-	cancel context.CancelFunc
-}
-
-func (c *cutting) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		r = r.Clone(r.Context())
-		r.Body = &cutting{r.Body, c.bytes, c.cancel}
-	}
-	return http.DefaultTransport.RoundTrip(r)
-}
-
-func (c *cutting) Read(p []byte) (int, error) {
-	if c.bytes == 0 {
-		c.cancel()
-		return 0, context.Canceled
-	}
-	n, err := c.ReadCloser.Read(p[:min(len(p), c.bytes)])
-	c.bytes -= n
-	return n, err
-}
-
 // A write that is cut off leaves the old text or the new one, or none if there was none.
 func tryCutWrite(t *testing.T, p Place) {
 	s, text := p.open(), `"`+strings.Repeat("x", 300)+`"`
@@ -311,7 +286,14 @@ func tryCutWrite(t *testing.T, p Place) {
 			if p.Cloud == nil { // a folder writes at one stroke
 				cancel()
 			}
-			cut := p.Open(p.scope, &cutting{bytes: count, cancel: cancel})
+			cut := p.Open(p.scope, Network(func(r *http.Request) (*http.Response, error) {
+				defer cancel() // it is not sent again
+				if r.Body != nil {
+					r = r.Clone(r.Context())
+					r.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, int64(count)), iotest.ErrReader(context.Canceled)))
+				}
+				return http.DefaultTransport.RoundTrip(r)
+			}))
 			if _, err := cut.Put(ctx, before, []byte(text)); err == nil {
 				t.Errorf("cut after %d of %d bytes, and no error", count, len(text))
 			}

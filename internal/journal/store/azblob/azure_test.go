@@ -251,9 +251,7 @@ func TestAzure_lookUpErrors(t *testing.T) {
 	}{
 		"denied": {status: http.StatusForbidden, body: `{"error": {"code": "AuthorizationFailed", "message": "canary"}}`,
 			want: "the key of the storage account devstate (with listKeys), as the azurerm backend does: the service responded with status 403 AuthorizationFailed;"},
-		"locked":       {status: http.StatusConflict, body: `{"error": {"code": "ScopeLocked", "message": "canary"}}`, want: "status 409 ScopeLocked;"},
 		"a proxy":      {status: http.StatusOK, body: "<canary>", want: "invalid character '<'"},
-		"a redirect":   {status: http.StatusFound, body: "canary", want: "status 302"},
 		"only to read": {status: http.StatusOK, body: `{"keys": [{"permissions": "Read", "value": "canary"}]}`, want: "no key that permits everything"},
 	} {
 		setAzure(t, nil)
