@@ -273,8 +273,7 @@ func TestCall_faults(t *testing.T) {
 		want    string
 		wrote   []string
 	}{
-		"the claim does not arrive":    {false, []fault{lostRequest}, "failed", []string{"free"}},
-		"nor does what is put back":    {false, []fault{lostRequest, lostRequest, lostRequest}, "failed", []string{"free"}},
+		"no request arrives at first":  {false, []fault{lostRequest, lostRequest, lostRequest}, "failed", []string{"free"}},
 		"the claim's response is lost": {false, []fault{lostResponse}, "sent", []string{"claim create", "job-2 create"}},
 		"the claim is repeated":        {false, []fault{repeated}, "sent", []string{"claim create", "job-2 create"}},
 		"the claim arrives late":       {false, []fault{late}, "failed", []string{"free"}},
@@ -285,7 +284,6 @@ func TestCall_faults(t *testing.T) {
 			true, []fault{none, lostResponse}, "sent", []string{"claim unsent create", "claim create", "job-2 create"},
 		},
 		"the mark arrives late":          {true, []fault{none, late}, "failed", []string{"claim unsent create", "free"}},
-		"the outcome does not arrive":    {false, []fault{none, lostRequest}, "sent", []string{"claim create", "job-2 create"}},
 		"the outcome's response is lost": {false, []fault{none, lostResponse}, "sent", []string{"claim create", "job-2 create"}},
 		"the outcome is repeated":        {false, []fault{none, repeated}, "sent", []string{"claim create", "job-2 create"}},
 		"the outcome arrives late":       {false, []fault{none, late}, "sent", []string{"claim create", "job-2 create"}},

@@ -104,11 +104,6 @@ func TestOpen_unusable(t *testing.T) {
 			t.Errorf("%+v, want %+v", s.Place(), want)
 		}
 	}
-	for op, err := range storetest.Ops(t, store.Discard(), "a") {
-		if err != nil {
-			t.Errorf("a store that keeps nothing: %s: %v", op, err)
-		}
-	}
 }
 
 // What is no key becomes no part of a path.

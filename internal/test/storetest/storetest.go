@@ -7,8 +7,10 @@ package storetest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +19,8 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
 // Limit is the time that each call of Ops has. It is no store's own limit.
@@ -46,6 +50,24 @@ func Want(t *testing.T, s store.Store, key, body string) store.Text {
 		t.Errorf("%s has %+v, %v; want %q", key, got, err, body)
 	}
 	return got
+}
+
+// Beside is where settings of a kind's backend lead, of which all must be read. The later ones count.
+func Beside(k bucket.Kind, values ...map[string]any) (bucket.Cloud, string, error) {
+	all := map[string]any{}
+	for _, more := range values {
+		maps.Copy(all, more)
+	}
+	s := settings.OfBackend(all)
+	in, prefix, err := k.Beside(s)
+	return in, prefix, errors.Join(err, s.Unread())
+}
+
+// Named is where a URL of a kind leads, of whose parameters all must be read.
+func Named(k bucket.Kind, host, path string, parameters map[string]any) (bucket.Cloud, string, error) {
+	s := settings.OfURL(parameters)
+	in, prefix, err := k.Named(host, path, s)
+	return in, prefix, errors.Join(err, s.Unread())
 }
 
 // Ops are the errors of all calls of a store. The key exists.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
@@ -102,7 +101,7 @@ func respondAzure(w http.ResponseWriter, status int, code string) {
 // openBlobs opens a store in a container. The environment has the credentials.
 func openBlobs(t *testing.T) (*fakeBlobs, store.Store) {
 	t.Helper()
-	c, path, err := named("devstate", "ci-state/a", settings.OfURL(nil))
+	c, path, err := storetest.Named(Kind(), "devstate", "ci-state/a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

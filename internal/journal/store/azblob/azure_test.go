@@ -5,7 +5,6 @@ package azblob
 
 import (
 	stdcmp "cmp"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -20,7 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
@@ -165,7 +163,7 @@ func TestAzure_credentials(t *testing.T) {
 				t.Skip("az is a shell script")
 			}
 			setAzure(t, test.env)
-			c, prefix, err := named("devstate", "ci-state", settings.OfURL(nil))
+			c, prefix, err := storetest.Named(Kind(), "devstate", "ci-state", nil)
 			if test.settings != nil {
 				c, prefix, err = fromBackend(test.settings)
 			}
@@ -187,12 +185,9 @@ func TestAzure_credentials(t *testing.T) {
 	}
 }
 
-func fromBackend(values set) (bucket.Cloud, string, error) {
-	all := set{"storage_account_name": "devstate", "container_name": "ci-state", "key": "prod.tfstate"}
-	maps.Copy(all, values)
-	s := settings.OfBackend(all)
-	c, prefix, err := beside(s)
-	return c, prefix, errors.Join(err, s.Unread())
+func fromBackend(values ...set) (bucket.Cloud, string, error) {
+	state := set{"storage_account_name": "devstate", "container_name": "ci-state", "key": "prod.tfstate"}
+	return storetest.Beside(Kind(), append([]set{state}, values...)...)
 }
 
 // An error names the setting or the variable, and shows no value. TestKinds_areInTheGuide has the settings that are not supported.
@@ -228,9 +223,7 @@ func TestAzure_refused(t *testing.T) {
 	} {
 		t.Run(test.names, func(t *testing.T) {
 			setAzure(t, test.env)
-			all := maps.Clone(app)
-			maps.Copy(all, test.settings)
-			c, prefix, err := fromBackend(all)
+			c, prefix, err := fromBackend(app, test.settings)
 			if err == nil {
 				_, err = bucket.New(c, prefix, "scope", &fakeBlobs{}).List(t.Context())
 			}

@@ -30,7 +30,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
@@ -47,20 +46,11 @@ func openURL(t *testing.T, variables map[string]string, network storetest.Networ
 		variables = map[string]string{"GOOGLE_OAUTH_ACCESS_TOKEN": "token"}
 	}
 	setGCS(t, variables)
-	c, path, err := named("bucket", "a", settings.OfURL(nil))
+	c, path, err := storetest.Named(Kind(), "bucket", "a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return bucket.New(c, path+"/", "scope", network)
-}
-
-// fromBackend is the place of a bucket, with everything that is set.
-func fromBackend(values map[string]any) (bucket.Cloud, string, error) {
-	all := map[string]any{"bucket": "bucket"}
-	maps.Copy(all, values)
-	s := settings.OfBackend(all)
-	c, prefix, err := beside(s)
-	return c, prefix, errors.Join(err, s.Unread())
 }
 
 const tokenURL = "https://oauth2.googleapis.com/token"
@@ -154,11 +144,9 @@ func TestGCS_settings(t *testing.T) {
 			variables := texts{"GOOGLE_APPLICATION_CREDENTIALS": file} // no test asks the machine for credentials
 			maps.Copy(variables, test.variables)
 			setGCS(t, variables)
-			c, prefix, err := fromBackend(test.settings)
+			c, prefix, err := storetest.Beside(Kind(), values{"bucket": "bucket"}, test.settings)
 			if test.isURL {
-				s := settings.OfURL(test.settings)
-				c, prefix, err = named("bucket", "a", s)
-				err = errors.Join(err, s.Unread())
+				c, prefix, err = storetest.Named(Kind(), "bucket", "a", test.settings)
 			}
 			if err == nil {
 				_, err = c.Connect(t.Context(), nil)
@@ -183,7 +171,7 @@ func TestGCS_settings(t *testing.T) {
 // What is sent, byte by byte.
 func TestGCS_requests(t *testing.T) {
 	setGCS(t, nil)
-	c, prefix, err := fromBackend(map[string]any{
+	c, prefix, err := storetest.Beside(Kind(), map[string]any{
 		"bucket": "buck_et", "prefix": "/a b/ü", "kms_encryption_key": "projects/p/k", "access_token": "token",
 	})
 	if err != nil {
@@ -276,7 +264,7 @@ func TestGCS_tokens(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			setGCS(t, nil)
-			c, prefix, err := fromBackend(test.settings)
+			c, prefix, err := storetest.Beside(Kind(), values{"bucket": "bucket"}, test.settings)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,7 +25,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
@@ -40,17 +39,10 @@ func onlyAWS(t *testing.T, variables map[string]string) {
 	storetest.SetEnv(t, set, "AWS_")
 }
 
-func fromBackend(values map[string]any) (bucket.Cloud, string, error) {
-	s := settings.OfBackend(values)
-	c, prefix, err := beside(s)
-	return c, prefix, errors.Join(err, s.Unread())
-}
-
 // besideState is where settings lead that locate a state, and others.
 func besideState(others map[string]any) (bucket.Cloud, string, error) {
-	values := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1", "workspace_key_prefix": nil, "encrypt": false}
-	maps.Copy(values, others)
-	return fromBackend(values)
+	state := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1", "workspace_key_prefix": nil, "encrypt": false}
+	return storetest.Beside(Kind(), state, others)
 }
 
 func isSTS(r *http.Request) bool { return strings.HasPrefix(r.URL.Host, "sts.") }
@@ -124,9 +116,7 @@ func TestS3_settings(t *testing.T) {
 			onlyAWS(t, test.variables)
 			c, prefix, err := besideState(test.set)
 			if test.isURL {
-				s := settings.OfURL(test.set)
-				c, prefix, err = named("bucket", "a/", s)
-				err = errors.Join(err, s.Unread())
+				c, prefix, err = storetest.Named(Kind(), "bucket", "a/", test.set)
 			}
 			var at []string
 			var head http.Header

@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
 // fakeAWS is as much of S3, STS, SSO and of the metadata services as it takes to see who signs.
@@ -130,7 +131,7 @@ func TestS3_signers(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := os.Environ()
-		c, prefix, err := fromBackend(settings)
+		c, prefix, err := storetest.Beside(Kind(), settings)
 		if err == nil {
 			_, err = bucket.New(c, prefix, "scope", nil).Put(t.Context(), newText, []byte("{}"))
 		}
