@@ -89,9 +89,7 @@ func TestCall_prove(t *testing.T) {
 func TestRelease_N23(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		first, _ := w.open("1")
-		want(t, "created", request(t, first, create("n", "x"), "job-1"), "sent")
-		w.history = nil
+		w.accepted(t, "1", "n")
 		j, c := w.open("2")
 		release := func(job, ops string, wrote ...string) {
 			t.Helper()
@@ -105,8 +103,8 @@ func TestRelease_N23(t *testing.T) {
 		}
 		release("job-0", "get")
 		release("", "")
-		release("job-1", "get put", "job-1 create, released")
-		release("job-1", "get")
+		release("job-n", "get put", "job-n create, released")
+		release("job-n", "get")
 		want(t, "recreated", request(t, j, create("n", "x"), "job-2"), "sent")
 		c.took()
 		w.history = nil
@@ -126,24 +124,23 @@ func TestRelease_N23(t *testing.T) {
 		w.end("4")
 		release("job-2", "get") // an unknown create stays
 
-		fifth, c5 := w.open("5")
-		want(t, "another name", request(t, fifth, create("m", "x"), "job-5"), "sent")
+		w.accepted(t, "5", "m")
 		sixth, _ := w.open("6")
-		want(t, "adopted", request(t, sixth, create("m", "x"), ""), "adopted job-5")
-		if err := errors.Join(sixth.Release(t.Context(), "p", "m", "job-5", ""), sixth.Release(t.Context(), "p", "", "job-5", "")); err != nil {
+		want(t, "adopted", request(t, sixth, create("m", "x"), ""), "adopted job-m")
+		if err := errors.Join(sixth.Release(t.Context(), "p", "m", "job-m", ""), sixth.Release(t.Context(), "p", "", "job-m", "")); err != nil {
 			t.Error(err)
 		}
-		want(t, "still adopted", w.record("m"), "job-5 create, adopted")
+		want(t, "still adopted", w.record("m"), "job-m create, adopted")
 		seventh, _ := w.open("7")
 		successor := Wanted{Project: "p", Name: "m", Prompt: "x", Arguments: "2"}
 		want(t, "a successor", request(t, seventh, successor, "job-7"), "sent")
 		eighth, _ := w.open("8")
-		if err := eighth.Release(t.Context(), "p", "m", "job-5", AnyAdoption); err != nil {
+		if err := eighth.Release(t.Context(), "p", "m", "job-m", AnyAdoption); err != nil {
 			t.Error(err)
 		}
 		want(t, "a run that destroys an earlier job adopts the last one", request(t, eighth, successor, ""), "adopted job-7")
-		c5.fault = times("get", lostRequest)
-		if _, ok := errors.AsType[*Error](fifth.Release(t.Context(), "p", "m", "job-5", "")); !ok {
+		c.fault = times("get", lostRequest)
+		if _, ok := errors.AsType[*Error](j.Release(t.Context(), "p", "m", "job-m", "")); !ok {
 			t.Error("no error of the store")
 		}
 	})
@@ -197,9 +194,7 @@ func TestLook_N06_waits(t *testing.T) {
 		"its clock is behind": {func(_ *world, r *Request) {
 			r.SentAt, r.Deadline = r.SentAt.Add(-time.Hour), r.Deadline.Add(-time.Hour)
 		}, "unknown", 0},
-		"its sender has ended":      {func(w *world, _ *Request) { w.end("1") }, "unknown", 0},
 		"it has sent nothing":       {func(w *world, r *Request) { r.Unsent = true; w.end("1") }, "send", 0},
-		"it may be about to":        {func(_ *world, r *Request) { r.Unsent = true }, "unknown", 61 * time.Second},
 		"X16 the call is cancelled": {func(*world, *Request) {}, "", 10 * time.Second},
 		"the store has vanished":    {func(*world, *Request) {}, "", 0},
 	} {
@@ -320,14 +315,12 @@ func TestCall_lostTwice(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		first, _ := w.open("1")
-		want(t, "created", request(t, first, create("n", "x"), "job-1"), "sent")
-		w.history = nil
+		w.accepted(t, "1", "n")
 		j, c := w.open("2")
-		call := claim(t, j, message("n", "job-1", "y"))
+		call := claim(t, j, message("n", "job-n", "y"))
 		call.Withdrawn()
 		want(t, "accesses", c.took(), "get put put")
-		w.wrote(t, "job-1 create, claim message", "job-1 create")
+		w.wrote(t, "job-n create, claim message", "job-n create")
 
 		// 429: the same call sends again, also while the store does not take what is put back.
 		var isDown atomic.Bool
@@ -348,13 +341,13 @@ func TestWithdrawn(t *testing.T) {
 		if err := errors.Join(call.Claim(), call.Sent()); err != nil {
 			t.Fatal(err)
 		}
-		call.Accepted("job-1")
+		call.Accepted("job-n")
 		if err := call.Problem(); err != nil {
 			t.Error(err)
 		}
 		j.process.Drain(t.Context())
 		time.Sleep(2 * time.Minute)
-		w.wrote(t, "job-1 create, claim message", "job-1 create, claim message", "job-1 message")
+		w.wrote(t, "job-n create, claim message", "job-n create, claim message", "job-n message")
 	})
 }
 
