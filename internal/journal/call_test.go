@@ -273,6 +273,7 @@ func TestCall_faults(t *testing.T) {
 		"the claim is repeated":        {false, []fault{repeated}, "sent", []string{"claim create", "job-2 create"}},
 		"the claim arrives late":       {false, []fault{late}, "failed", []string{"free"}},
 		"a conflict does not show":     {false, []fault{conflicts, conflicts}, "sent", []string{"claim create", "job-2 create"}},
+		"… of an outcome":              {false, []fault{none, conflicts}, "sent", []string{"claim create", "job-2 create"}},
 		"the store hangs":              {false, []fault{hangs}, "failed", []string{"free"}},
 		"the mark does not arrive":     {true, []fault{none, lostRequest}, "failed", []string{"claim unsent create", "free"}},
 		"the mark's response is lost": {
