@@ -204,7 +204,7 @@ func TestS3_signers(t *testing.T) {
 			"assume_role_with_web_identity": values{"role_arn": arn + "web", "web_identity_token": "token"}}, nil, "of-setting"},
 		{"role", values{"sts_region": "us-east-2", "assume_role": values{
 			"role_arn": arn + "third", "duration": "20m", "external_id": "x1", "policy": "{}", "policy_arns": []any{policy}, "session_name": "se",
-			"source_identity": "so", "tags": values{"k": "v"}, "transitive_tag_keys": []any{"k"},
+			"tags": values{"k": "v"}, "transitive_tag_keys": []any{"k"},
 		}}, nil, "of-third"},
 		{"role after a profile's", values{"profile": "role", "assume_role": values{"role_arn": arn + "third"}}, nil, "of-third"},
 		{"older role", values{
