@@ -63,7 +63,9 @@ func TestBucket_foreignListings(t *testing.T) {
 			if strings.HasPrefix(r.URL.Host, "foreign") {
 				t.Errorf("followed to %s with %v", r.URL, r.Header)
 			}
-			requests++
+			if requests++; requests > test.requests {
+				return nil, errors.New("endless")
+			}
 			page := strings.Replace(test.page, "NEXT", strconv.Itoa(requests%2), 1)
 			return storetest.Response(test.status, page, "Location", "https://foreign.example.com"), nil
 		})})
