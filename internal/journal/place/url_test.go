@@ -40,6 +40,8 @@ func TestParseURL(t *testing.T) {
 		{text: "", err: errURL},
 		{text: "https://bucket", err: errURL},
 		{text: "s3://%zz", err: errURL},
+		{text: "s3:///a", err: errURL},
+		{text: "gs://b?region=canary", err: errURL},
 		{text: "s3://user:canary@bucket", err: errURL},
 		{text: "s3://bucket:", err: errURL},
 		{text: "s3://bucket/canary#", err: errURL},
