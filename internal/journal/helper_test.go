@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -200,8 +199,6 @@ func (c *client) Get(ctx context.Context, key string) (text store.Text, _ error)
 	return text, nil
 }
 
-var validKey = regexp.MustCompile(`^[a-z0-9-]{1,62}$`)
-
 func (c *client) Put(ctx context.Context, over store.Text, body []byte) (store.Text, error) {
 	var written store.Text // not a result: what is late sets it, too
 	err := c.access(ctx, "put", func() (err error) {
@@ -225,7 +222,7 @@ func (w *world) put(over store.Text, body []byte) (store.Text, error) {
 	switch {
 	case w.kept[over.Key].Version != over.Version:
 		return store.Text{}, store.ErrConflict
-	case err != nil, !validKey.MatchString(over.Key), len(body) > 64<<10:
+	case errors.Join(err, store.CheckKey(over.Key), store.CheckBody(body)) != nil:
 		panic(fmt.Sprintf("%s: %s", over.Key, body))
 	}
 	written := store.Text{Key: over.Key, Body: body, Version: store.Version(Hash(string(body)))}

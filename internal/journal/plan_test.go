@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
 // peek is what a plan sees: VERDICT JOB, or an error.
@@ -112,7 +114,7 @@ func TestKey(t *testing.T) {
 	keys := map[string]string{}
 	for _, name := range []string{"a", "A", "a-", "a b", "ä", "../../etc", "日本", strings.Repeat("a", 300), strings.Repeat("a", 301), ""} {
 		k := key("p", name)
-		if keys[k] != "" || !validKey.MatchString(k) || key("q", name) == k {
+		if keys[k] != "" || store.CheckKey(k) != nil || key("q", name) == k {
 			t.Errorf("%q: %s, as of %q", name, k, keys[k])
 		}
 		keys[k] = name + " "

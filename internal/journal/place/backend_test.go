@@ -31,14 +31,12 @@ func TestBackend_id(t *testing.T) {
 		initialized(t, `{"version":3,"backend":{"type":"`+kind+`","config":{`+settings+`},"hash":1}}`, "")
 		b, err := readBackend()
 		id, isKnown := b.id()
-		if err != nil || isKnown != (kind == "s3" || kind == "gcs" || kind == "azurerm") {
+		if err != nil || isKnown != (kind == "gcs") {
 			t.Errorf("%s: %v, known: %t", kind, err, isKnown)
 		}
 		return id
 	}
 	for _, test := range []struct{ kind, one, two, other string }{ // settings
-		{"s3", `"bucket":"b","key":"k","region":"eu-central-1","profile":"laptop","workspace_key_prefix":null`,
-			`"bucket":"b","key":"k","access_key":"AKIA","endpoints":{"s3":"https://vpce"}`, `"bucket":"b","key":"other"`},
 		{"gcs", `"bucket":"b","prefix":"p/","credentials":"laptop.json"`, `"bucket":"b","prefix":"p","impersonate_service_account":"ci@example.com"`,
 			`"bucket":"b"`},
 		{"http", `"address":"https://host/state","username":null,"password":"1"`, `"address":"https://host/state","username":"ci","password":"2"`,
@@ -46,7 +44,6 @@ func TestBackend_id(t *testing.T) {
 		{"consul", `"path":"p","datacenter":null,"access_token":"1"`, `"path":"p","datacenter":"","access_token":"2"`, `"path":"p","datacenter":"other"`},
 		{"cos", `"bucket":"b","key":"k","secret_id":"1","secret_key":"1","security_token":"1"`, `"bucket":"b","key":"k","secret_id":"2"`,
 			`"bucket":"b","key":"other"`},
-		{"kubernetes", `"secret_suffix":"s","token":"1"`, `"secret_suffix":"s","token":"2"`, `"secret_suffix":"other"`},
 		{"remote", `"organization":"o","token":"1","workspaces":[{"name":"w"}]`, `"organization":"o","workspaces":[{"name":"w"}]`,
 			`"organization":"o","workspaces":[{"name":"other"}]`},
 		{"local", `"path":null,"workspace_dir":null`, `"path":"","workspace_dir":null`, `"path":"other.tfstate"`},
@@ -97,7 +94,6 @@ func TestReadBackend(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"backend":null,"state_store":null}`:                           "",
 		`{"state_store":{"type":"a_b"}}`:                                `{"type":"a_b"}`,
-		`{"backend":{"type":"http","config":{"address":"canary"`:        "run init again",
 		`{"backend":{"type":"http","config":{"address":"canary","a":[}`: "run init again",
 	} {
 		initialized(t, text, "")

@@ -23,48 +23,36 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
-// place is where a store is tried.
-type place struct {
-	url         string                                              // of at, but for the prefix
-	at, missing Location                                            // missing has no bucket, or no folder
-	page        int                                                 // names in a page of a listing
-	deny        func(t *testing.T, at Location, op string) Location // at without a right
-	cannotDeny  string                                              // why there is no deny
-	forget      func(t *testing.T, scope, key string)               // deletes what a key has, as only a person does
-}
-
-func places(t *testing.T, try func(t *testing.T, p place)) {
-	t.Helper()
+// A store does all that the journal demands, at each place.
+func TestStores(t *testing.T) {
 	t.Run("folder", func(t *testing.T) {
 		dir := t.TempDir()
-		folder := filepath.Join(dir, "app[1] [ünï")
-		try(t, place{
-			at: Location{Folder: folder, Default: true}, missing: Location{Folder: filepath.Join(dir, "missing")},
-			cannotDeny: "the system's error says which file it denies, and root is denied nothing",
-			forget: func(t *testing.T, scope, key string) {
-				if err := os.RemoveAll(filepath.Join(folder, scope, key)); err != nil {
-					t.Fatal(err)
-				}
-			},
-		})
+		p := placeOf(Location{Folder: filepath.Join(dir, "app[1] [ünï"), Default: true}, Location{Folder: filepath.Join(dir, "missing")})
+		p.CannotDeny = "the system's error says which file it denies, and root is denied nothing"
+		p.Forget = func(t *testing.T, scope, key string) {
+			if err := os.RemoveAll(filepath.Join(p.Folder, scope, key)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		storetest.Run(t, p)
 	})
 	t.Run("fake S3", func(t *testing.T) {
 		f := fakes3.New(t)
-		p := inBucket(t, f.URL)
-		p.page = 20
-		p.deny = func(t *testing.T, at Location, denied string) Location {
+		p := inBucket(t, f.URL, newPrefix())
+		p.Page = 20
+		p.Deny = func(t *testing.T, scope, denied string) store.Store {
 			t.Cleanup(func() { f.SetHook(nil) })
-			f.SetHook(func(r *http.Request, _ func()) int {
+			f.SetHook(func(r *http.Request) int {
 				return map[bool]int{true: http.StatusForbidden}[fakes3.Op(r) == denied]
 			})
-			return at
+			return p.Open(scope, nil)
 		}
-		p.forget = func(_ *testing.T, scope, key string) {
+		p.Forget = func(_ *testing.T, scope, key string) {
 			f.Lock()
 			defer f.Unlock()
-			delete(f.Objects, p.at.Prefix+scope+"/"+key+store.Suffix)
+			delete(f.Objects, p.Prefix+scope+"/"+key+store.Suffix)
 		}
-		try(t, p)
+		storetest.Run(t, p)
 	})
 	var unset []string
 	for _, server := range []struct {
@@ -84,27 +72,27 @@ func places(t *testing.T, try func(t *testing.T, p place)) {
 			continue
 		}
 		t.Run(server.name, func(t *testing.T) {
-			p := inBucket(t, text)
-			p.page, p.cannotDeny, p.forget = server.page, server.cannotDeny, forgetting(text, p.at.Prefix)
+			p := inBucket(t, text, newPrefix())
+			p.Page, p.CannotDeny, p.Forget = server.page, server.cannotDeny, forgetting(text, p.Prefix)
 			isS3 := strings.HasPrefix(text, "s3://")
 			if isS3 && !strings.Contains(text, "=http://127.0.0.1:") { // chosen by a person
-				p.cannotDeny = "buckets and rights are made only at a server on this machine"
+				p.CannotDeny = "buckets and rights are made only at a server on this machine"
 			} else if isS3 {
-				p.deny = denying(p, server.allow)
+				p.Deny = denying(text, p, server.allow)
 			}
-			t.Run("bucket", func(t *testing.T) { try(t, p) })
+			t.Run("bucket", func(t *testing.T) { storetest.Run(t, p) })
 			for _, isLocked := range []bool{false, true} {
-				if p.deny == nil {
+				if p.Deny == nil {
 					break
 				}
 				t.Run(map[bool]string{false: "versioned bucket", true: "Object Lock and retention"}[isLocked], func(t *testing.T) {
-					p := p
-					p.url, p.page = versioned(t, p.url, isLocked), 0
-					p.at, p.deny, p.forget = at(t, p.url, p.at.Prefix), denying(p, server.allow), forgetting(p.url, p.at.Prefix)
-					if server.variable == "AGENT_TEST_S3_SECOND" { // versitygw 1.8 compares with the version that was deleted
-						p.forget = nil
+					made := versioned(t, text, isLocked)
+					p := inBucket(t, made, p.Prefix)
+					p.Deny = denying(made, p, server.allow)
+					if server.variable != "AGENT_TEST_S3_SECOND" { // versitygw 1.8 compares with the version that was deleted
+						p.Forget = forgetting(made, p.Prefix)
 					}
-					try(t, p)
+					storetest.Run(t, p)
 				})
 			}
 		})
@@ -114,50 +102,54 @@ func places(t *testing.T, try func(t *testing.T, p place)) {
 	}
 }
 
-// inBucket is a place for one test, below a prefix that no other has.
-func inBucket(t *testing.T, text string) (p place) {
+// placeOf is where the store of a location is tried. missing has no bucket, or no folder.
+func placeOf(l, missing Location) storetest.Place {
+	return storetest.Place{
+		Cloud: l.cloud, Prefix: l.Prefix, Folder: l.Folder, Missing: missing.Open("scope", new(cli.Process)),
+		Open: func(scope string, network http.RoundTripper) store.Store {
+			return l.Open(scope, &cli.Process{Network: network})
+		},
+	}
+}
+
+// newPrefix is one that no other test has.
+func newPrefix() string { return storetest.NewKey() + "/" + storetest.OddPrefix }
+
+// inBucket is a place below a prefix in the bucket of a URL.
+func inBucket(t *testing.T, text, prefix string) storetest.Place {
 	t.Helper()
-	parsed, err := url.Parse(text)
+	other, err := url.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.url, p.at = text, at(t, text, storetest.NewKey()+"/"+storetest.OddPrefix)
-	if parsed.Scheme == "azblob" {
-		parsed.Path = "/agent-missing"
+	if other.Scheme == "azblob" {
+		other.Path = "/agent-missing"
 	} else {
-		parsed.Host = "agent-missing"
+		other.Host = "agent-missing"
 	}
-	if p.missing, err = ParseURL(parsed.String()); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	l := parse(t, text)
+	l.Prefix = prefix
+	return placeOf(l, parse(t, other.String()))
 }
 
-// at is the place of a URL, with another prefix.
-func at(t *testing.T, text, prefix string) Location {
+// parse is the place of a URL.
+func parse(t *testing.T, text string) Location {
 	t.Helper()
 	l, err := ParseURL(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Prefix = prefix
 	return l
 }
 
-// denying returns what takes a right from the credentials, at the place that it gets.
-func denying(p place, allow func(t *testing.T, at, policy string) Location) func(*testing.T, Location, string) Location {
-	return func(t *testing.T, l Location, op string) Location {
+// denying returns what opens a store whose credentials lack a right.
+func denying(at string, p storetest.Place, allow func(t *testing.T, at, policy string) Location) func(*testing.T, string, string) store.Store {
+	return func(t *testing.T, scope, op string) store.Store {
 		t.Helper()
-		denied := allow(t, p.url, policyWithout(l, op))
-		denied.Prefix = l.Prefix
-		return denied
+		denied := allow(t, at, policyWithout(p, op))
+		denied.Prefix = p.Prefix
+		return denied.Open(scope, new(cli.Process))
 	}
-}
-
-// open opens the store of a scope.
-func open(t *testing.T, l Location) store.Store {
-	t.Helper()
-	return l.Open("scope", new(cli.Process))
 }
 
 // client reaches the server of a URL without the code that is tested here, and names the bucket.
@@ -201,11 +193,11 @@ func versioned(t *testing.T, at string, isLocked bool) (made string) {
 }
 
 // policyWithout allows all that the journal does at a place, but for one op. It is made of what errors say.
-func policyWithout(l Location, denied string) string {
+func policyWithout(p storetest.Place, denied string) string {
 	var statements []string
 	for _, op := range []string{"list", "read", "write"} {
 		if op != denied {
-			statements = append(statements, l.cloud.Grant(op, l.Prefix))
+			statements = append(statements, p.Cloud.Grant(op, p.Prefix))
 		}
 	}
 	if denied == "read" { // which the right to write has, too
@@ -243,66 +235,36 @@ func allowUser(t *testing.T, at, policy string) Location {
 		t.Fatal(err)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "agent-user")
-	l, err := ParseURL(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return parse(t, at)
 }
 
-// forgetting returns what deletes what a key has.
-func forgetting(url, prefix string) func(t *testing.T, scope, key string) {
-	if !strings.HasPrefix(url, "s3://") && !strings.HasPrefix(url, "azblob://") { // no test has a client for it
+// forgetting returns what deletes what a key has: nothing but this test needs that. It is nil where no test has a client.
+func forgetting(at, prefix string) func(t *testing.T, scope, key string) {
+	if strings.HasPrefix(at, "gs://") {
 		return nil
 	}
 	return func(t *testing.T, scope, key string) {
 		t.Helper()
-		remove(t, url, prefix+scope+"/"+key+store.Suffix)
-	}
-}
-
-// remove deletes an object: nothing but this test needs that.
-func remove(t *testing.T, at, key string) {
-	t.Helper()
-	parsed, err := url.Parse(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	switch parsed.Scheme {
-	case "s3":
-		client, bucket := client(t, at)
-		_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: &key})
-	case "azblob":
-		var shared *azblob.SharedKeyCredential
-		if shared, err = azblob.NewSharedKeyCredential(parsed.Host, os.Getenv("ARM_ACCESS_KEY")); err != nil {
-			break
+		parsed, err := url.Parse(at)
+		if err != nil {
+			t.Fatal(err)
 		}
-		var account *azblob.Client
-		if account, err = azblob.NewClientWithSharedKeyCredential(parsed.Query().Get("endpoint"), shared, nil); err == nil {
-			_, err = account.DeleteBlob(t.Context(), strings.Trim(parsed.Path, "/"), key, nil)
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A store does all that the journal demands, at each place.
-func TestStores(t *testing.T) {
-	places(t, func(t *testing.T, p place) {
-		tried := storetest.Place{
-			Cloud: p.at.cloud, Prefix: p.at.Prefix, Folder: p.at.Folder, Page: p.page, CannotDeny: p.cannotDeny, Forget: p.forget,
-			Open: func(scope string, network http.RoundTripper) store.Store {
-				return p.at.Open(scope, &cli.Process{Network: network})
-			},
-			Missing: open(t, p.missing),
-		}
-		if p.deny != nil {
-			tried.Deny = func(t *testing.T, scope, op string) store.Store {
-				t.Helper()
-				return p.deny(t, p.at, op).Open(scope, new(cli.Process))
+		object := prefix + scope + "/" + key + store.Suffix
+		if parsed.Scheme == "s3" {
+			client, bucket := client(t, at)
+			_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: &object})
+		} else {
+			var shared *azblob.SharedKeyCredential
+			var account *azblob.Client
+			if shared, err = azblob.NewSharedKeyCredential(parsed.Host, os.Getenv("ARM_ACCESS_KEY")); err == nil {
+				account, err = azblob.NewClientWithSharedKeyCredential(parsed.Query().Get("endpoint"), shared, nil)
+			}
+			if err == nil {
+				_, err = account.DeleteBlob(t.Context(), strings.Trim(parsed.Path, "/"), object, nil)
 			}
 		}
-		storetest.Run(t, tried)
-	})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -67,9 +67,7 @@ func TestFind(t *testing.T) {
 			}
 			var named Location
 			if run.named != "" {
-				if named, err = ParseURL(run.named); err != nil {
-					t.Fatal(err)
-				}
+				named = parse(t, run.named)
 			}
 			got := Find(named, service, &cli.Process{Command: run.command, State: run.flag, Run: cli.Run(run.id)})
 			if test.want == "" {
@@ -106,19 +104,11 @@ func TestOpen_unusable(t *testing.T) {
 			t.Errorf("%+v, want %+v", s.Place(), want)
 		}
 	}
-	for op, err := range storetest.Ops(t, store.Discard(), "a") {
-		if err != nil {
-			t.Errorf("a store that keeps nothing: %s: %v", op, err)
-		}
-	}
 }
 
 // What is no key becomes no part of a path.
 func TestCheckKey(t *testing.T) {
-	bucket, err := ParseURL(fakes3.New(t).URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bucket := parse(t, fakes3.New(t).URL)
 	for key, isKey := range map[string]bool{
 		"a": true, "a-1": true, strings.Repeat("k", 62): true, strings.Repeat("k", 63): false, "": false, "a/b": false, "..": false, "A": false, "_conditions": false,
 	} {

@@ -5,7 +5,6 @@
 package fakes3
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/xml"
@@ -15,12 +14,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
 // Server lets tests inject faults; that it behaves like a real one is what
@@ -29,14 +28,12 @@ type Server struct {
 	sync.Mutex
 	URL     string // of a journal
 	Objects map[string][]byte
-	Page    int // objects in each page of a listing; 0: 20
-	written map[string]time.Time
 
 	// IgnoreIfNoneMatch and IgnoreIfMatch make it a store that ignores a condition of a write.
 	IgnoreIfNoneMatch, IgnoreIfMatch bool
 
-	// hook answers a request, when it returns a status. It may call apply first.
-	hook func(r *http.Request, apply func()) int
+	// hook answers a request, when it returns a status.
+	hook func(r *http.Request) int
 }
 
 // etag depends on the text alone, as a real server's does.
@@ -58,13 +55,7 @@ func Op(r *http.Request) string {
 // New starts a server, and sets its credentials in the environment, where nothing else of AWS remains.
 func New(t testing.TB) *Server {
 	t.Helper()
-	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "AWS_") {
-			t.Setenv(name, "")
-		}
-	}
-	t.Setenv("AWS_ACCESS_KEY_ID", "test")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	storetest.SetEnv(t, map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}, "AWS_")
 	f := &Server{Objects: map[string][]byte{}}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
@@ -81,7 +72,7 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hook := f.hook
 	f.Unlock()
 	if hook != nil {
-		switch status := hook(r, func() { f.serve(httptest.NewRecorder(), r, body) }); status {
+		switch status := hook(r); status {
 		case 0:
 		case http.StatusForbidden:
 			refuse(w, status, "AccessDenied")
@@ -113,7 +104,6 @@ func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 		refuse(w, http.StatusNotFound, "NoSuchKey")
 	default:
 		w.Header().Set("ETag", etag(object))
-		w.Header().Set("Last-Modified", f.written[name].UTC().Format(http.TimeFormat))
 		_, _ = w.Write(object)
 	}
 }
@@ -130,10 +120,7 @@ func (f *Server) put(w http.ResponseWriter, r *http.Request, name string, body [
 	case match != "" && !exists && !f.IgnoreIfMatch:
 		refuse(w, http.StatusNotFound, "NoSuchKey")
 	default:
-		if f.written == nil {
-			f.written = map[string]time.Time{}
-		}
-		f.Objects[name], f.written[name] = body, time.Now()
+		f.Objects[name] = body
 		w.Header().Set("ETag", etag(body))
 	}
 }
@@ -150,8 +137,9 @@ func refuse(w http.ResponseWriter, status int, code string) {
 
 // list answers in pages that are shorter than a real server's.
 func (f *Server) list(w io.Writer, query url.Values) {
-	prefix, after, page := query.Get("prefix"), query.Get("continuation-token"), cmp.Or(f.Page, 20)
-	type contents struct{ Key, LastModified, ETag string }
+	const page = 20
+	prefix, after := query.Get("prefix"), query.Get("continuation-token")
+	type contents struct{ Key, ETag string }
 	var result struct {
 		XMLName               xml.Name `xml:"ListBucketResult"`
 		Name                  string
@@ -168,21 +156,14 @@ func (f *Server) list(w io.Writer, query url.Values) {
 			result.IsTruncated, result.NextContinuationToken = true, result.Contents[page-1].Key
 			break
 		}
-		result.Contents = append(result.Contents, contents{name, f.written[name].UTC().Format(time.RFC3339), etag(f.Objects[name])})
+		result.Contents = append(result.Contents, contents{name, etag(f.Objects[name])})
 	}
 	_ = xml.NewEncoder(w).Encode(result)
 }
 
 // SetHook replaces the hook.
-func (f *Server) SetHook(hook func(r *http.Request, apply func()) int) {
+func (f *Server) SetHook(hook func(r *http.Request) int) {
 	f.Lock()
 	defer f.Unlock()
 	f.hook = hook
-}
-
-// Clear forgets all objects.
-func (f *Server) Clear() {
-	f.Lock()
-	defer f.Unlock()
-	clear(f.Objects)
 }

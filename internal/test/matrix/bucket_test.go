@@ -28,7 +28,7 @@ func bucketRows() []Row {
 		// Red without: JournalNotWritten; keep.
 		inBucket("X14_after_the_POST", func(m *Matrix, b *fakes3.Server) {
 			m.Script(faultserver.Create, func(x *faultserver.Exchange) {
-				b.SetHook(func(*http.Request, func()) int { return http.StatusForbidden })
+				b.SetHook(func(*http.Request) int { return http.StatusForbidden })
 				faultserver.Healthy(x)
 			})
 			m.wantDiags(m.Run(noWait()), journalUnwritten)
@@ -43,7 +43,7 @@ func bucketRows() []Row {
 		// two reads, and its plan, which lists, and reads a record that is there.
 		inBucket("S06_requests_to_the_store", func(m *Matrix, b *fakes3.Server) {
 			var n atomic.Int64
-			b.SetHook(func(*http.Request, func()) int { n.Add(1); return 0 })
+			b.SetHook(func(*http.Request) int { n.Add(1); return 0 })
 			const list, read, proof = 1, 1, 5
 			within := func(what string, most int64, step func() diagnostics) {
 				m.nextRun()

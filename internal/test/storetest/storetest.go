@@ -7,13 +7,20 @@ package storetest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"io"
 	"io/fs"
+	"maps"
+	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
 // Limit is the time that each call of Ops has. It is no store's own limit.
@@ -43,6 +50,24 @@ func Want(t *testing.T, s store.Store, key, body string) store.Text {
 		t.Errorf("%s has %+v, %v; want %q", key, got, err, body)
 	}
 	return got
+}
+
+// Beside is where settings of a kind's backend lead, of which all must be read. The later ones count.
+func Beside(k bucket.Kind, values ...map[string]any) (bucket.Cloud, string, error) {
+	all := map[string]any{}
+	for _, more := range values {
+		maps.Copy(all, more)
+	}
+	s := settings.OfBackend(all)
+	in, prefix, err := k.Beside(s)
+	return in, prefix, errors.Join(err, s.Unread())
+}
+
+// Named is where a URL of a kind leads, of whose parameters all must be read.
+func Named(k bucket.Kind, host, path string, parameters map[string]any) (bucket.Cloud, string, error) {
+	s := settings.OfURL(parameters)
+	in, prefix, err := k.Named(host, path, s)
+	return in, prefix, errors.Join(err, s.Unread())
 }
 
 // Ops are the errors of all calls of a store. The key exists.
@@ -76,4 +101,36 @@ func Files(t *testing.T, dir string) (names []string) {
 		t.Fatal(err)
 	}
 	return names
+}
+
+// SetEnv sets variables, and hides all others that start with one of the prefixes: what this machine has set.
+func SetEnv(t testing.TB, variables map[string]string, prefixes ...string) {
+	t.Helper()
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(name, prefix) {
+				t.Setenv(name, "") // puts it back after the test
+				_ = os.Unsetenv(name)
+			}
+		}
+	}
+	for name, value := range variables {
+		t.Setenv(name, value)
+	}
+}
+
+// Network is a way to a store, without sockets or with faults.
+type Network func(*http.Request) (*http.Response, error)
+
+// RoundTrip makes it the network of a store.
+func (n Network) RoundTrip(r *http.Request) (*http.Response, error) { return n(r) }
+
+// Response is one with headers, of which each name is followed by its value.
+func Response(status int, body string, headers ...string) *http.Response {
+	r := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return r
 }

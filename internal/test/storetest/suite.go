@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -163,11 +164,6 @@ func tryRace(t *testing.T, p Place) {
 	}
 }
 
-// transport is a network with faults.
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 var errLost = errors.New("the response is lost")
 
 // A write whose response is lost is no success, and shows in a read. One that arrives after a newer one changes nothing.
@@ -183,7 +179,7 @@ func tryLostAndLate(t *testing.T, p Place) {
 		}
 		held := make(chan *http.Request, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		holds := p.Open(p.scope, transport(func(r *http.Request) (*http.Response, error) {
+		holds := p.Open(p.scope, Network(func(r *http.Request) (*http.Response, error) {
 			body, err := io.ReadAll(r.Body)
 			late := r.Clone(context.WithoutCancel(r.Context()))
 			late.Body = io.NopCloser(bytes.NewReader(body))
@@ -199,7 +195,7 @@ func tryLostAndLate(t *testing.T, p Place) {
 			t.Fatalf("no response, and %v", err)
 		}
 		isFirst := true
-		loses := p.Open(p.scope, transport(func(r *http.Request) (*http.Response, error) {
+		loses := p.Open(p.scope, Network(func(r *http.Request) (*http.Response, error) {
 			response, err := http.DefaultTransport.RoundTrip(r)
 			if err == nil && isFirst {
 				isFirst = false
@@ -277,32 +273,6 @@ func tryTexts(t *testing.T, p Place) {
 	}
 }
 
-// cutting cancels a request after some bytes of its body.
-type cutting struct {
-	io.ReadCloser
-
-	bytes  int
-	cancel context.CancelFunc
-}
-
-func (c *cutting) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		r = r.Clone(r.Context())
-		r.Body = &cutting{r.Body, c.bytes, c.cancel}
-	}
-	return http.DefaultTransport.RoundTrip(r)
-}
-
-func (c *cutting) Read(p []byte) (int, error) {
-	if c.bytes == 0 {
-		c.cancel()
-		return 0, context.Canceled
-	}
-	n, err := c.ReadCloser.Read(p[:min(len(p), c.bytes)])
-	c.bytes -= n
-	return n, err
-}
-
 // A write that is cut off leaves the old text or the new one, or none if there was none.
 func tryCutWrite(t *testing.T, p Place) {
 	s, text := p.open(), `"`+strings.Repeat("x", 300)+`"`
@@ -316,7 +286,14 @@ func tryCutWrite(t *testing.T, p Place) {
 			if p.Cloud == nil { // a folder writes at one stroke
 				cancel()
 			}
-			cut := p.Open(p.scope, &cutting{bytes: count, cancel: cancel})
+			cut := p.Open(p.scope, Network(func(r *http.Request) (*http.Response, error) {
+				defer cancel() // it is not sent again
+				if r.Body != nil {
+					r = r.Clone(r.Context())
+					r.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, int64(count)), iotest.ErrReader(context.Canceled)))
+				}
+				return http.DefaultTransport.RoundTrip(r)
+			}))
 			if _, err := cut.Put(ctx, before, []byte(text)); err == nil {
 				t.Errorf("cut after %d of %d bytes, and no error", count, len(text))
 			}
@@ -359,21 +336,13 @@ func tryMissing(t *testing.T, p Place) {
 	}
 }
 
-// silence never responds.
-type silence struct{}
-
-func (silence) RoundTrip(r *http.Request) (*http.Response, error) {
-	<-r.Context().Done()
-	return nil, r.Context().Err()
-}
-
 // A call ends with its context, whatever the store does.
 func trySilent(t *testing.T, p Place) {
 	if p.Cloud == nil {
 		t.Skip("the system does not interrupt a call to a file system that hangs")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := p.Open(p.scope, silence{})
+		s := p.Open(p.scope, Network(func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }))
 		start := time.Now()
 		for op, err := range Ops(t, s, NewKey()) {
 			if !errors.Is(err, context.DeadlineExceeded) {

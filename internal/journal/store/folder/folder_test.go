@@ -6,18 +6,15 @@ package folder
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
@@ -114,26 +111,23 @@ func TestFolder_writeFails(t *testing.T) {
 
 // The default folder is made, and Git ignores it. One that a person has named must exist: see tryMissing.
 func TestFolder_missing(t *testing.T) {
-	for _, test := range []struct{ isDefault, exists bool }{{true, false}, {true, true}, {false, true}} {
-		for _, prove := range []bool{false, true} {
-			root := filepath.Join(t.TempDir(), "journal")
-			if test.exists {
-				if err := os.Mkdir(root, 0o700); err != nil {
-					t.Fatal(err)
-				}
+	for _, test := range []struct{ isDefault, exists, proves bool }{
+		{isDefault: true}, {isDefault: true, proves: true}, {isDefault: true, exists: true}, {exists: true},
+	} {
+		root := filepath.Join(t.TempDir(), "journal")
+		if test.exists {
+			if err := os.Mkdir(root, 0o700); err != nil {
+				t.Fatal(err)
 			}
-			s := New(root, test.isDefault, "scope")
-			if _, err := s.List(t.Context()); err != nil {
-				t.Errorf("%+v: %v", test, err)
-			}
-			if !prove {
-				storetest.Write(t, s, storetest.New("a"), "text")
-			} else if err := s.Prove(t.Context()); err != nil {
-				t.Errorf("%+v: %v", test, err)
-			}
-			if ignore, _ := os.ReadFile(filepath.Join(root, ".gitignore")); (string(ignore) == "*\n") != test.isDefault {
-				t.Errorf("%+v: .gitignore %q", test, ignore)
-			}
+		}
+		s := New(root, test.isDefault, "scope")
+		if !test.proves {
+			storetest.Write(t, s, storetest.New("a"), "text")
+		} else if err := s.Prove(t.Context()); err != nil {
+			t.Errorf("%+v: %v", test, err)
+		}
+		if ignore, _ := os.ReadFile(filepath.Join(root, ".gitignore")); (string(ignore) == "*\n") != test.isDefault {
+			t.Errorf("%+v: .gitignore %q", test, ignore)
 		}
 	}
 }
@@ -184,46 +178,6 @@ func TestFolder_lateWriter(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"a/" + filepath.Base(late), "a/3.json"}, storetest.Files(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
-	}
-}
-
-// Writers add their names to one text: those whose writes have succeeded are in it. Each has a store, as each process has.
-//
-// Red without: the comparison of latest and number in publish, mostly.
-func TestFolder_adds(t *testing.T) {
-	root := t.TempDir()
-	var writers errgroup.Group
-	for writer := range 4 {
-		writers.Go(func() error {
-			s := New(root, false, "scope")
-			for count := 0; count < 50; {
-				text, err := s.Get(t.Context(), "names")
-				if err == nil {
-					_, err = s.Put(t.Context(), text, fmt.Appendf(text.Body, "%d/%d\n", writer, count))
-				}
-				switch {
-				case err == nil:
-					count++
-				case !errors.Is(err, store.ErrConflict):
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	err := writers.Wait()
-	text, getErr := New(root, false, "scope").Get(t.Context(), "names")
-	if err = errors.Join(err, getErr); err != nil {
-		t.Fatal(err)
-	}
-	names := strings.Fields(string(text.Body))
-	for i := range 200 {
-		if name := fmt.Sprintf("%d/%d", i/50, i%50); !slices.Contains(names, name) {
-			t.Errorf("%s was written, and is not there", name)
-		}
-	}
-	if left := storetest.Files(t, root); len(left) != 1 {
-		t.Errorf("files: %v", left)
 	}
 }
 

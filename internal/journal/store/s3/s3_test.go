@@ -4,177 +4,243 @@
 package s3
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
 // newText is what a key has that nothing was written to.
-var newText = store.Text{Key: "a"}
+var newText = storetest.New("a")
 
-// What S3 denies is named as a statement that a policy accepts, and what STS denies is not.
-func TestDenied(t *testing.T) {
+// onlyAWS hides what this machine has set.
+func onlyAWS(t *testing.T, variables map[string]string) {
+	t.Helper()
+	set := map[string]string{"HOME": t.TempDir(), "AWS_ACCESS_KEY_ID": "of-env", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "eu-central-1"}
+	maps.Copy(set, variables)
+	storetest.SetEnv(t, set, "AWS_")
+}
+
+// besideState is where settings lead that locate a state, and others.
+func besideState(others map[string]any) (bucket.Cloud, string, error) {
+	state := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1", "workspace_key_prefix": nil, "encrypt": false}
+	return storetest.Beside(Kind(), state, others)
+}
+
+func isSTS(r *http.Request) bool { return strings.HasPrefix(r.URL.Host, "sts.") }
+
+// lent is what STS responds.
+func lent(action, key string, until time.Time) string {
+	return fmt.Sprintf(`<%[1]sResponse><%[1]sResult><Credentials><AccessKeyId>%[2]s</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
+		`<SessionToken>t</SessionToken><Expiration>%[3]s</Expiration></Credentials><Account>123456789012</Account>`+
+		`<Arn>arn:aws:iam::123456789012:user/a</Arn></%[1]sResult></%[1]sResponse>`, action, "of-"+key, until.UTC().Format(time.RFC3339))
+}
+
+// What the settings of the backend, a URL, and variables lead to. Who signs is in TestS3_signers.
+func TestS3_settings(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(config, []byte("[default]\nendpoint_url = https://s3.example.com\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type values = map[string]any
+	type texts = map[string]string
+	const beside, usual = "/app/state.agent-journal/scope/", "states.s3.eu-central-1.amazonaws.com/app/state.agent-journal/scope/"
+	role := values{
+		"assume_role": values{"role_arn": "role", "source_identity": "so"}, // which OpenTofu does not know
+		"endpoints":   values{"s3": "s3.example.com", "iam": "i", "sts": "sts.example.com"},
+	}
 	for name, test := range map[string]struct {
-		set      map[string]any
-		from     string // s3 or sts
-		code     string
-		message  string
-		isDenied bool
-		says     string
+		isURL     bool
+		set       values
+		variables texts
+		at        string // where requests go; empty: the settings cannot be used
+		head      texts
 	}{
-		"policy": {from: "s3", code: "AccessDenied", message: "Access Denied", isDenied: true, says: "arn:aws:s3:::states/app/state.agent-journal/*"},
-		"key": {
-			from: "s3", code: "AccessDenied", message: "User: a is not authorized to perform: kms:GenerateDataKey on this resource",
-			isDenied: true, says: "kms:GenerateDataKey",
+		"token":            {set: values{"access_key": "a", "secret_key": "s", "token": "t"}, at: usual, head: texts{"X-Amz-Security-Token": "t"}},
+		"path style":       {set: values{"use_path_style": true}, at: "s3.eu-central-1.amazonaws.com/states" + beside},
+		"older path style": {set: values{"force_path_style": true}, at: "s3.eu-central-1.amazonaws.com/states" + beside},
+		"FIPS, dual stack": {
+			set: values{"use_fips_endpoint": true, "use_dualstack_endpoint": true}, at: "states.s3-fips.dualstack.eu-central-1.amazonaws.com/",
 		},
-		"China":       {set: map[string]any{"region": "cn-north-1"}, from: "s3", code: "AccessDenied", isDenied: true, says: "arn:aws-cn:s3:::states/"},
-		"GovCloud":    {set: map[string]any{"region": "us-gov-west-1"}, from: "s3", code: "AccessDenied", isDenied: true, says: "arn:aws-us-gov:s3:::states/"},
-		"unknown key": {from: "s3", code: "InvalidAccessKeyId", says: "InvalidAccessKeyId"},
-		"no such KMS": {from: "s3", code: "KMS.NotFoundException", says: "KMS.NotFoundException"},
-		"role": {
-			set: map[string]any{"role_arn": "canary"}, from: "sts", code: "AccessDenied", message: "not authorized to perform: sts:AssumeRole", says: "sts:AssumeRole",
+		"older endpoint":     {set: values{"endpoint": "https://s3.example.com"}, at: "states.s3.example.com" + beside},
+		"endpoint of a file": {set: values{"shared_config_files": []any{config}}, at: "states.s3.example.com" + beside},
+		"http":               {set: values{"endpoint": "http://minio:9000", "use_path_style": true}, at: "minio:9000/states" + beside},
+		"http, variable":     {variables: texts{"AWS_ENDPOINT_URL": "http://minio:9000"}, at: "states.minio:9000" + beside},
+		"region variable":    {set: values{"region": nil}, variables: texts{"AWS_REGION": "us-east-2"}, at: "states.s3.us-east-2.amazonaws.com/"},
+		"endpoints":          {set: role, at: "sts.example.com/so states.s3.example.com" + beside},
+		"endpoints, FIPS and dual stack": {
+			set: role, variables: texts{"AWS_USE_FIPS_ENDPOINT": "true", "AWS_USE_DUALSTACK_ENDPOINT": "true"},
+			at: "sts.example.com/so states.s3.example.com" + beside,
 		},
+		"customer key":           {variables: texts{"AWS_SSE_CUSTOMER_KEY": "canary"}},
+		"no region":              {set: values{"region": nil}, variables: texts{"AWS_REGION": ""}},
+		"no bucket":              {set: values{"bucket": nil}},
+		"no key":                 {set: values{"key": nil}},
+		"role without a name":    {set: values{"assume_role": values{"role_arn": nil}}},
+		"web identity, no token": {set: values{"assume_role_with_web_identity": values{"role_arn": "web"}}},
+
+		"URL": {
+			isURL: true, at: "bucket.s3.eu-central-1.amazonaws.com/a/scope/a.json",
+			variables: texts{ // of the backend
+				"AWS_S3_ENDPOINT": "https://canary", "AWS_STS_ENDPOINT": "https://canary", "AWS_SHARED_CONFIG_FILE": config,
+				"AWS_SSE_CUSTOMER_KEY": "canary", "AWS_WEB_IDENTITY_TOKEN": "canary", "AWS_METADATA_URL": "canary",
+			}, head: texts{"X-Amz-Server-Side-Encryption": "", "X-Amz-Server-Side-Encryption-Customer-Key": ""},
+		},
+		"URL, a host each":    {isURL: true, set: values{"endpoint": "https://s3.example.com", "use_path_style": "false"}, at: "bucket.s3.example.com/a/"},
+		"URL, endpoint":       {isURL: true, variables: texts{"AWS_ENDPOINT_URL_S3": "https://s3.example.com"}, at: "s3.example.com/bucket/a/"},
+		"URL, path style":     {isURL: true, set: values{"use_path_style": "true"}, at: "s3.eu-central-1.amazonaws.com/bucket/a/"},
+		"URL, no checksum":    {isURL: true, set: values{"skip_s3_checksum": "true"}, at: "bucket.", head: texts{"X-Amz-Checksum-Sha256": ""}},
+		"URL, encryption":     {isURL: true, set: values{"encrypt": "true"}, at: "bucket.", head: texts{"X-Amz-Server-Side-Encryption": "AES256"}},
+		"URL, a key alone":    {isURL: true, set: values{"kms_key_id": "k"}, at: "bucket.", head: texts{"X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id": ""}},
+		"URL, no switch":      {isURL: true, set: values{"encrypt": "canary"}},
+		"URL, http":           {isURL: true, set: values{"endpoint": "http://canary.example.com"}},
+		"URL, http, variable": {isURL: true, variables: texts{"AWS_ENDPOINT_URL": "http://canary.example.com"}},
+		"URL, KMS and ACL": {isURL: true, set: values{"encrypt": "true", "kms_key_id": "k", "acl": "bucket-owner-full-control"}, at: "bucket.", head: texts{
+			"X-Amz-Server-Side-Encryption": "aws:kms", "X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id": "k", "X-Amz-Acl": "bucket-owner-full-control",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onlyAWS(t, nil)
-			values := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1"}
-			maps.Copy(values, test.set)
-			c, prefix, err := fromBackend(values)
-			if err != nil {
-				t.Fatal(err)
+			onlyAWS(t, test.variables)
+			c, prefix, err := besideState(test.set)
+			if test.isURL {
+				c, prefix, err = storetest.Named(Kind(), "bucket", "a/", test.set)
 			}
-			s := bucket.New(c, prefix, "scope", roundTripper(func(r *http.Request) (*http.Response, error) {
-				w := httptest.NewRecorder()
-				w.WriteHeader(http.StatusForbidden)
-				text := fmt.Sprintf("<Error><Code>%s</Code><Message>%s</Message></Error>", test.code, test.message)
-				if strings.HasPrefix(r.URL.Host, "sts.") {
-					text = "<ErrorResponse>" + text + "</ErrorResponse>"
-				}
-				_, _ = io.WriteString(w, text)
-				return w.Result(), nil
-			}))
-			_, err = s.Put(t.Context(), newText, []byte("{}"))
-			if errors.Is(err, store.ErrDenied) != test.isDenied || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "canary") {
-				t.Fatal(err)
+			var at []string
+			var head http.Header
+			if err == nil {
+				_, err = bucket.New(c, prefix, "scope", storetest.Network(func(r *http.Request) (*http.Response, error) {
+					at, head = append(at, r.URL.Host+r.URL.Path+r.FormValue("SourceIdentity")), r.Header
+					if isSTS(r) {
+						return storetest.Response(http.StatusOK, lent("AssumeRole", "role", time.Now().Add(time.Hour))), nil
+					}
+					return storetest.Response(http.StatusOK, "", "ETag", `"1"`), nil
+				})).Put(t.Context(), newText, []byte("{}"))
 			}
-			if !test.isDenied {
-				return
+			got := strings.Join(slices.Compact(at), " ")
+			if (err == nil) != (test.at != "") || !strings.HasPrefix(got, test.at) || test.at == "" && got != "" {
+				t.Errorf("%v at %s, want %s", err, got, test.at)
 			}
-			var statement struct{ Effect, Resource string }
-			var actions struct{ Action []string }
-			_, grant, _ := strings.Cut(err.Error(), "the credentials may lack ")
-			grant, _, _ = strings.Cut(grant, "}: ")
-			for _, into := range []any{&statement, &actions} {
-				if err := json.Unmarshal([]byte(grant+"}"), into); err != nil {
-					t.Fatal(err)
+			for key, value := range test.head {
+				if head.Get(key) != value {
+					t.Errorf("%s: %q, want %q", key, head.Get(key), value)
 				}
 			}
-			if statement.Effect != "Allow" || fmt.Sprint(actions.Action) != "[s3:GetObject s3:PutObject]" {
-				t.Error(grant)
+			if strings.Contains(fmt.Sprint(err, head), "canary") {
+				t.Error(err, head)
 			}
 		})
 	}
 }
 
-// What a URL says, and no variable that only the backend reads.
-func TestNamed(t *testing.T) {
-	config := filepath.Join(t.TempDir(), "config")
-	text := "[profile team]\naws_access_key_id = of-team\naws_secret_access_key = s\n"
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+// What the journal cannot honour is an error that names it, and not its value. Only what is set counts.
+func TestS3_refused(t *testing.T) {
+	canary := map[string]any{ // of Terraform 1.16 and OpenTofu 1.12, but for where the state is
+		"acl": "canary", "allowed_account_ids": []any{"canary"}, "assume_role": map[string]any{"canary": "canary"},
+		"assume_role_duration_seconds": "canary", "assume_role_policy": "canary", "assume_role_policy_arns": []any{"canary"},
+		"assume_role_tags": map[string]any{"canary": "canary"}, "assume_role_transitive_tag_keys": []any{"canary"},
+		"assume_role_with_web_identity": map[string]any{"duration": "canary"}, "dynamodb_endpoint": "canary", "dynamodb_table": "canary",
+		"ec2_metadata_service_endpoint": "canary", "ec2_metadata_service_endpoint_mode": "canary", "endpoints": map[string]any{"new": "canary"},
+		"forbidden_account_ids": []any{"canary"}, "http_proxy": "canary", "https_proxy": "canary", "iam_endpoint": "canary", "insecure": true,
+		"lock_tags": map[string]any{"a": "canary"}, "max_retries": 5.0, "no_proxy": "canary", "retry_mode": "canary",
+		"skip_credentials_validation": true, "skip_region_validation": true, "skip_requesting_account_id": true, "sse_customer_key": "canary",
+		"state_tags": map[string]any{"a": "canary"}, "use_lockfile": true, "workspace_key_prefix": "canary",
+		"endpoint": "ftp://canary.example.com", "sts_endpoint": "canary", "custom_ca_bundle": "canary",
 	}
+	onlyAWS(t, nil)
+	var refused []string
+	for name, value := range canary {
+		_, _, err := besideState(map[string]any{name: value})
+		if err == nil {
+			continue
+		}
+		refused = append(refused, name)
+		if text := err.Error(); strings.Contains(text, "canary") || !strings.Contains(text, name) && !strings.Contains(text, "endpoint") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	slices.Sort(refused)
+	want := []string{
+		"assume_role", "assume_role_duration_seconds", "assume_role_with_web_identity", "ec2_metadata_service_endpoint_mode", "endpoint", "endpoints",
+		"insecure", "sse_customer_key",
+	}
+	if diff := cmp.Diff(want, refused); diff != "" {
+		t.Error(diff)
+	}
+	unset := map[string]any{"insecure": false, "http_proxy": nil, "endpoints": map[string]any{"sso": nil}, "no_proxy": ""}
+	if _, _, err := besideState(unset); err != nil {
+		t.Errorf("what is not set counts: %v", err)
+	}
+}
+
+// What S3 denies is named as a statement that a policy accepts, beside S3's own words, and what STS denies is not.
+func TestS3_denied(t *testing.T) {
 	for name, test := range map[string]struct {
-		parameters map[string]any
-		variables  map[string]string
-		host, who  string
-		head       map[string]string
-		fails      bool
+		set    map[string]any
+		code   string
+		denied string // the ARN that the statement starts with
 	}{
-		"usual": {host: "bucket.s3.eu-central-1.amazonaws.com/a/scope/a.json", who: "of-env"},
-		"variables of the backend": {
-			variables: map[string]string{
-				"AWS_S3_ENDPOINT": "https://canary", "AWS_STS_ENDPOINT": "https://canary", "AWS_SHARED_CONFIG_FILE": config,
-				"AWS_SSE_CUSTOMER_KEY": "canary", "AWS_WEB_IDENTITY_TOKEN": "canary", "AWS_METADATA_URL": "canary",
-			},
-			host: "bucket.s3.eu-central-1.amazonaws.com/", who: "of-env", head: map[string]string{"X-Amz-Server-Side-Encryption-Customer-Key": ""},
-		},
-		"profile":                {parameters: map[string]any{"profile": "team"}, variables: map[string]string{"AWS_CONFIG_FILE": config}, who: "of-team"},
-		"endpoint":               {parameters: map[string]any{"endpoint": "https://s3.example.com"}, host: "s3.example.com/bucket/a/"},
-		"endpoint, a host each":  {parameters: map[string]any{"endpoint": "https://s3.example.com", "use_path_style": "false"}, host: "bucket.s3.example.com/a/"},
-		"endpoint of a variable": {variables: map[string]string{"AWS_ENDPOINT_URL_S3": "https://s3.example.com"}, host: "s3.example.com/bucket/a/"},
-		"path style":             {parameters: map[string]any{"use_path_style": "true"}, host: "s3.eu-central-1.amazonaws.com/bucket/a/"},
-		"endpoint, FIPS": {
-			parameters: map[string]any{"endpoint": "https://s3.example.com"}, variables: map[string]string{"AWS_USE_FIPS_ENDPOINT": "true"}, host: "s3.example.com/bucket/",
-		},
-		"no checksum": {parameters: map[string]any{"skip_s3_checksum": "true"}, head: map[string]string{"X-Amz-Checksum-Sha256": ""}},
-		"encryption":  {parameters: map[string]any{"encrypt": "true"}, head: map[string]string{"X-Amz-Server-Side-Encryption": "AES256"}},
-		"KMS and ACL": {
-			parameters: map[string]any{"encrypt": "true", "kms_key_id": "k", "acl": "bucket-owner-full-control"},
-			head: map[string]string{
-				"X-Amz-Server-Side-Encryption": "aws:kms", "X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id": "k", "X-Amz-Acl": "bucket-owner-full-control",
-			},
-		},
-		"a key alone, as in the backend": {parameters: map[string]any{"kms_key_id": "k"}, head: map[string]string{"X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id": ""}},
-		"no switch":                      {parameters: map[string]any{"encrypt": "canary"}, fails: true},
-		"http":                           {parameters: map[string]any{"endpoint": "http://canary.example.com"}, fails: true},
-		"http of a variable":             {variables: map[string]string{"AWS_ENDPOINT_URL": "http://canary.example.com"}, fails: true},
+		"policy":      {code: "AccessDenied", denied: "arn:aws:s3:::states/app/state.agent-journal/*"},
+		"China":       {set: map[string]any{"region": "cn-north-1"}, code: "AccessDenied", denied: "arn:aws-cn:s3:::states/"},
+		"GovCloud":    {set: map[string]any{"region": "us-gov-west-1"}, code: "AccessDenied", denied: "arn:aws-us-gov:s3:::states/"},
+		"unknown key": {code: "InvalidAccessKeyId"},
+		"role":        {set: map[string]any{"role_arn": "canary"}, code: "AccessDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onlyAWS(t, test.variables)
-			s := settings.OfURL(test.parameters)
-			c, prefix, err := named("bucket", "a/", s)
-			var got *http.Request
-			if err = errors.Join(err, s.Unread()); err == nil {
-				_, err = bucket.New(c, prefix, "scope", roundTripper(func(r *http.Request) (*http.Response, error) {
-					got = r
-					return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Etag": {`"1"`}}, Body: http.NoBody}, nil
-				})).Put(t.Context(), newText, []byte("{}"))
-			}
-			if test.fails {
-				if err == nil || got != nil || strings.Contains(err.Error(), "canary") {
-					t.Errorf("%v, %v", err, got)
-				}
-				return
-			}
+			onlyAWS(t, nil)
+			c, prefix, err := besideState(test.set)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if at := got.URL.Host + got.URL.Path; !strings.HasPrefix(at, test.host) || !strings.Contains(got.Header.Get("Authorization"), "Credential="+test.who) {
-				t.Errorf("%s with %v", at, got.Header)
-			}
-			for name, value := range test.head {
-				if got.Header.Get(name) != value {
-					t.Errorf("%s: %q, want %q", name, got.Header.Get(name), value)
+			_, err = bucket.New(c, prefix, "scope", storetest.Network(func(r *http.Request) (*http.Response, error) {
+				text := "<Error><Code>" + test.code + "</Code><Message>a is not authorized to perform: kms:GenerateDataKey</Message></Error>"
+				if isSTS(r) {
+					text = "<ErrorResponse>" + text + "</ErrorResponse>"
 				}
+				return storetest.Response(http.StatusForbidden, text), nil
+			})).Put(t.Context(), newText, []byte("{}"))
+			isDenied, text := errors.Is(err, store.ErrDenied), fmt.Sprint(err)
+			if isDenied != (test.denied != "") || !strings.Contains(text, "kms:GenerateDataKey") || strings.Contains(text, "canary") {
+				t.Fatal(err)
 			}
-			if strings.Contains(fmt.Sprint(got.Header), "canary") {
-				t.Error(got.Header)
+			var statement struct {
+				Effect, Resource string
+				Action           []string
+			}
+			_, grant, _ := strings.Cut(text, "the credentials may lack ")
+			if !isDenied {
+				return
+			}
+			err = json.NewDecoder(strings.NewReader(grant)).Decode(&statement)
+			says := statement.Effect + fmt.Sprint(statement.Action) + statement.Resource
+			if err != nil || !strings.HasPrefix(says, "Allow[s3:GetObject s3:PutObject]"+test.denied) {
+				t.Error(grant, err)
 			}
 		})
 	}
 }
 
 // Proxies and certificates are those of the settings.
-func TestBeside_transport(t *testing.T) {
-	var at atomic.Value
-	respond := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		at.Store(r.Host + r.URL.Path)
-		w.Header().Set("ETag", `"1"`)
-	})
+func TestS3_transport(t *testing.T) {
+	onlyAWS(t, nil)
+	respond := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("ETag", `"1"`) })
 	proxy, server := httptest.NewServer(respond), httptest.NewTLSServer(respond)
 	defer proxy.Close()
 	defer server.Close()
@@ -184,25 +250,54 @@ func TestBeside_transport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
-		set  map[string]any
-		want string
+		set   map[string]any
+		works bool
 	}{
-		"proxy":         {map[string]any{"endpoint": "http://s3.invalid", "http_proxy": proxy.URL}, "s3.invalid"},
-		"certificate":   {map[string]any{"endpoint": server.URL, "custom_ca_bundle": bundle}, strings.TrimPrefix(server.URL, "https://")},
-		"unknown one":   {map[string]any{"endpoint": server.URL}, ""},
-		"no such proxy": {map[string]any{"endpoint": "http://s3.invalid", "http_proxy": proxy.URL, "no_proxy": "invalid"}, ""},
+		"proxy":         {map[string]any{"endpoint": "http://s3.invalid", "http_proxy": proxy.URL}, true},
+		"no such proxy": {map[string]any{"endpoint": "http://s3.invalid", "http_proxy": proxy.URL, "no_proxy": "invalid"}, false},
+		"certificate":   {map[string]any{"endpoint": server.URL, "custom_ca_bundle": bundle}, true},
+		"unknown one":   {map[string]any{"endpoint": server.URL}, false},
 	} {
-		onlyAWS(t, nil)
-		at.Store("")
-		values := map[string]any{"bucket": "states", "key": "app/state", "use_path_style": true}
-		maps.Copy(values, test.set)
-		c, prefix, err := fromBackend(values)
+		test.set["use_path_style"] = true
+		c, prefix, err := besideState(test.set)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = bucket.New(c, prefix, "scope", nil).Put(t.Context(), newText, []byte("{}"))
-		if (err == nil) != (test.want != "") || !strings.HasPrefix(at.Load().(string), test.want) {
-			t.Errorf("%s: %v at %q", name, err, at.Load())
+		if _, err = bucket.New(c, prefix, "scope", nil).Put(t.Context(), newText, []byte("{}")); (err == nil) != test.works {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// An access whose credentials cannot be refreshed does not hold up the next one.
+func TestS3_stalledRefresh(t *testing.T) {
+	onlyAWS(t, nil)
+	c, prefix, err := besideState(map[string]any{"assume_role": map[string]any{"role_arn": "arn:aws:iam::123456789012:role/a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var stalls atomic.Bool
+		s := bucket.New(c, prefix, "scope", storetest.Network(func(r *http.Request) (*http.Response, error) {
+			switch {
+			case !isSTS(r):
+				return storetest.Response(http.StatusOK, "", "ETag", `"1"`), nil
+			case stalls.CompareAndSwap(true, false):
+				<-r.Context().Done() // not that of the access
+				return nil, r.Context().Err()
+			}
+			return storetest.Response(http.StatusOK, lent("AssumeRole", "role", time.Now().Add(time.Hour))), nil
+		}))
+		for _, want := range []error{nil, context.DeadlineExceeded, nil} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if _, err := s.Put(ctx, newText, []byte("{}")); !errors.Is(err, want) {
+				t.Errorf("got %v, want %v", err, want)
+			}
+			cancel()
+			if want == nil { // what was lent ends
+				time.Sleep(2 * time.Hour)
+				stalls.Store(true)
+			}
+		}
+	})
 }

@@ -18,10 +18,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
 // fakeAWS is as much of S3, STS, SSO and of the metadata services as it takes to see who signs.
@@ -32,7 +34,7 @@ type fakeAWS struct {
 }
 
 var (
-	credential  = regexp.MustCompile(`Credential=([^/]+)`)
+	credential  = regexp.MustCompile(`Credential=([^/]+)/[0-9]+/([^/]+)/(sts)?`)
 	randomNames = regexp.MustCompile(`^(aws-go-sdk-)?[0-9]{15,}$`)
 )
 
@@ -44,10 +46,13 @@ func newAWS(t *testing.T) *fakeAWS {
 }
 
 func (a *fakeAWS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	const lent = `"SecretAccessKey": "s", "Token": "t", "Expiration": "2999-01-01T00:00:00Z"`
+	const secret = `"SecretAccessKey": "s", "Token": "t", "Expiration": "2999-01-01T00:00:00Z"`
 	signer := "nobody"
 	if found := credential.FindStringSubmatch(r.Header.Get("Authorization")); found != nil {
 		signer = found[1]
+		if found[3] != "" {
+			signer += " in " + found[2]
+		}
 	}
 	if err := r.ParseForm(); err != nil {
 		return
@@ -64,9 +69,9 @@ func (a *fakeAWS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/meta-data/iam/security-credentials/":
 		fmt.Fprint(w, "machine")
 	case strings.HasPrefix(path, "/meta-data/"):
-		fmt.Fprintf(w, `{"Code": "Success", "AccessKeyId": "of-machine", %s}`, lent)
+		fmt.Fprintf(w, `{"Code": "Success", "AccessKeyId": "of-machine", %s}`, secret)
 	case path == "/container":
-		fmt.Fprintf(w, `{"AccessKeyId": "of-container", %s}`, lent)
+		fmt.Fprintf(w, `{"AccessKeyId": "of-container", %s}`, secret)
 	default:
 		a.saw("S3: %s", strings.TrimSuffix(signer+" at "+r.Host, " at "+a.Listener.Addr().String()))
 		w.Header().Set("ETag", `"1"`)
@@ -110,15 +115,7 @@ func (a *fakeAWS) lend(w http.ResponseWriter, r *http.Request, signer string) {
 		}
 		a.saw("STS: %s", strings.Join(asked, " "))
 	}
-	if strings.HasSuffix(role, "/denied") {
-		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w, "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>")
-		return
-	}
-	fmt.Fprintf(w, `<%sResponse><%sResult><Credentials><AccessKeyId>of-%s</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
-		`<SessionToken>t</SessionToken><Expiration>2999-01-01T00:00:00Z</Expiration></Credentials>`+
-		`<Account>123456789012</Account><Arn>arn:aws:iam::123456789012:user/a</Arn></%sResult></%sResponse>`,
-		action, action, role[strings.LastIndex(role, "/")+1:], action, action)
+	fmt.Fprint(w, lent(action, role[strings.LastIndex(role, "/")+1:], time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC)))
 }
 
 // A CLI's own backend and the journal beside its state sign alike.
@@ -129,7 +126,7 @@ func TestS3_signers(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := os.Environ()
-		c, prefix, err := fromBackend(settings)
+		c, prefix, err := storetest.Beside(Kind(), settings)
 		if err == nil {
 			_, err = bucket.New(c, prefix, "scope", nil).Put(t.Context(), newText, []byte("{}"))
 		}
@@ -159,9 +156,7 @@ func TestS3_signers(t *testing.T) {
 		".aws/config": "[profile role]\nrole_arn = arn:aws:iam::123456789012:role/first\nsource_profile = team\nrole_session_name = se\nexternal_id = x1\n" +
 			"[profile chain]\nrole_arn = arn:aws:iam::123456789012:role/second\nsource_profile = role\nrole_session_name = se\n" +
 			"[profile environment]\nrole_arn = arn:aws:iam::123456789012:role/first\ncredential_source = Environment\n" +
-			"[profile web]\nrole_arn = arn:aws:iam::123456789012:role/web\nweb_identity_token_file = " + home + "/token\n" +
 			"[profile process]\ncredential_process = cat " + home + "/process\n" +
-			"[profile denied]\nrole_arn = arn:aws:iam::123456789012:role/denied\nsource_profile = team\n" +
 			"[profile sso]\nsso_session = corp\nsso_account_id = 123456789012\nsso_role_name = reader\n" +
 			"[sso-session corp]\nsso_region = eu-central-1\nsso_start_url = https://corp.example.com\nsso_registration_scopes = sso:account:access\n",
 		".aws/sso/cache/" + session: `{"accessToken": "t", "expiresAt": "2999-01-01T00:00:00Z"}`,
@@ -180,7 +175,7 @@ func TestS3_signers(t *testing.T) {
 	}
 	type values = map[string]any
 	type variables = map[string]string
-	const arn = "arn:aws:iam::123456789012:role/"
+	const arn, policy = "arn:aws:iam::123456789012:role/", "arn:aws:iam::123456789012:policy/a"
 	keys := func(more variables) variables {
 		set := variables{"AWS_ACCESS_KEY_ID": "of-env", "AWS_SECRET_ACCESS_KEY": "s"}
 		maps.Copy(set, more)
@@ -199,30 +194,34 @@ func TestS3_signers(t *testing.T) {
 		{"profile, variable", nil, variables{"AWS_PROFILE": "team"}, "of-team"},
 		{"profile beside keys of variables", values{"profile": "team"}, keys(nil), "of-team"},
 		{"profile, variable, beside keys of variables", nil, keys(variables{"AWS_PROFILE": "team"}), "of-env"},
-		{"no such profile", values{"profile": "none"}, nil, ""},
-		{"role in a profile", values{"profile": "role"}, nil, "of-first"},
 		{"chain of profiles", values{"profile": "chain"}, nil, "of-second"},
 		{"role in a profile, of the environment's keys", values{"profile": "environment"}, keys(nil), "of-first"},
-		{"web identity in a profile", values{"profile": "web"}, nil, "of-web"},
-		{"denied role", values{"profile": "denied"}, nil, ""},
 		{"process", values{"profile": "process"}, nil, "of-process"},
 		{"SSO", values{"profile": "sso"}, variables{"AWS_ENDPOINT_URL_SSO": at.URL}, "of-sso"},
 		{"keys", values{"access_key": "of-setting", "secret_key": "s"}, keys(nil), "of-setting"},
 		{"keys with a role", values{"access_key": "of-setting", "secret_key": "s", "assume_role": values{"role_arn": arn + "third", "duration": "20m"}}, nil, "of-third"},
 		{"keys with web identity", values{"access_key": "of-setting", "secret_key": "s",
 			"assume_role_with_web_identity": values{"role_arn": arn + "web", "web_identity_token": "token"}}, nil, "of-setting"},
-		{"role", values{"assume_role": values{"role_arn": arn + "third", "session_name": "se", "external_id": "x1"}}, nil, "of-third"},
+		{"role", values{"sts_region": "us-east-2", "assume_role": values{
+			"role_arn": arn + "third", "duration": "20m", "external_id": "x1", "policy": "{}", "policy_arns": []any{policy}, "session_name": "se",
+			"tags": values{"k": "v"}, "transitive_tag_keys": []any{"k"},
+		}}, nil, "of-third"},
 		{"role after a profile's", values{"profile": "role", "assume_role": values{"role_arn": arn + "third"}}, nil, "of-third"},
-		{"older role", values{"role_arn": arn + "third", "session_name": "se", "assume_role_duration_seconds": 1200,
-			"assume_role_policy": "{}", "assume_role_tags": values{"k": "v"}, "assume_role_transitive_tag_keys": []any{"k"}}, nil, "of-third"},
+		{"older role", values{
+			"role_arn": arn + "third", "session_name": "se", "external_id": "x1", "assume_role_duration_seconds": 1200, "assume_role_policy": "{}",
+			"assume_role_policy_arns": []any{policy}, "assume_role_tags": values{"k": "v"}, "assume_role_transitive_tag_keys": []any{"k"},
+		}, nil, "of-third"},
 		{"web identity of variables", nil, web, "of-web"},
 		{"web identity beside keys of variables", nil, keys(web), "of-env"},
-		{"web identity in the settings", values{"assume_role_with_web_identity": values{"role_arn": arn + "web", "web_identity_token_file": "~/token"}}, keys(nil), "of-web"},
+		{"web identity in the settings", values{"assume_role_with_web_identity": values{
+			"role_arn": arn + "web", "web_identity_token_file": "~/token", "session_name": "w", "duration": "20m", "policy": "{}", "policy_arns": []any{policy},
+		}}, keys(nil), "of-web"},
 		{"web identity, then a role", values{"assume_role": values{"role_arn": arn + "third"},
 			"assume_role_with_web_identity": values{"role_arn": arn + "web", "web_identity_token": "token"}}, nil, "of-third"},
 		{"web identity in the settings, by variables", values{"assume_role_with_web_identity": values{"role_arn": nil, "policy": "{}"}},
-			variables{"AWS_ROLE_ARN": arn + "web", "AWS_WEB_IDENTITY_TOKEN": "token"}, "of-web"},
+			variables{"AWS_ROLE_ARN": arn + "web", "AWS_WEB_IDENTITY_TOKEN": "token", "AWS_ROLE_SESSION_NAME": "w"}, "of-web"},
 		{"a variable that the SDK does not know", nil, variables{"AWS_WEB_IDENTITY_TOKEN": "token", "AWS_ROLE_ARN": arn + "web"}, "of-default"},
+		{"STS by the older setting", values{"endpoints": values{"s3": at.URL}, "sts_endpoint": at.URL, "profile": "role"}, nil, "of-first"},
 		{"STS by a variable", values{"endpoints": nil, "profile": "role"}, variables{"AWS_ENDPOINT_URL_STS": at.URL, "AWS_ENDPOINT_URL_S3": at.URL}, "of-first"},
 		{"STS by the older variable", values{"endpoints": nil, "profile": "role"}, variables{"AWS_STS_ENDPOINT": at.URL, "AWS_S3_ENDPOINT": at.URL}, "of-first"},
 		{"home folder, setting", values{"shared_credentials_files": []any{"~/shared"}}, nil, "of-shared"},
