@@ -24,7 +24,8 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// A flag of the command line counts before one of the variables, as in the CLI, and where the state is written before where it is read.
+// A flag of the command line counts before one of the variables, as in the CLI, and where the state is written before
+// where it is read. (N29)
 func TestStateFile(t *testing.T) {
 	for _, test := range []struct{ arguments, ofCommand, ofAll, want string }{
 		{"terraform apply -state=a.tfstate", "", "", "a.tfstate"},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
@@ -194,6 +195,11 @@ func TestAdoption(t *testing.T) {
 			},
 			{before: forgets, objects: a, creates: 2},
 		},
+		"P08 a job that is not found yet": {first, {before: func(l *life) {
+			lost(l)
+			injects(simulator.Fault{Kind: simulator.KindGet, Times: -1, Status: 404})(l)
+			time.AfterFunc(50*time.Second, l.s.ClearFaults)
+		}, objects: a, says: []string{adopted}, creates: 1}},
 		"N01 a destroyed job": {first, {objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")}, {objects: a, creates: 2}},
 	})
 }
@@ -243,12 +249,15 @@ func TestMessage_record(t *testing.T) {
 	first := step{objects: of("A"), creates: 1}
 	sent := func(n int, prompt string) step { return step{objects: of(prompt), creates: 1, messages: n} }
 	refused := injects(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
+	// Red without: the time of the earlier run's message in saveOutcome, by which the job's end counts at once.
+	aMinuteLater := func(then func(*life)) func(*life) { return func(l *life) { time.Sleep(time.Minute); then(l) } }
+	impatient := []object{named("docs", "B").with(attrs{"timeouts": attrs{"update": "1s"}})}
 	replaced := of("A")
 	replaced[0].forced = true
 	play(t, map[string][]step{
 		"N12 accepted": {
 			first, sent(1, "B"),
-			{before: asBefore(1), objects: of("B"), says: []string{countsAsSent}, creates: 1, messages: 1, after: counted("1")},
+			{before: aMinuteLater(asBefore(1)), objects: impatient, says: []string{countsAsSent}, creates: 1, messages: 1, after: counted("1")},
 			{objects: of("B"), creates: 1, messages: 1}, sent(2, "A"),
 		},
 		"N14 another one since": {first, sent(1, "B"), {before: asBefore(1), objects: of("C"), creates: 1, messages: 2}},

@@ -12,7 +12,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// It reads once and does not wait. Other failures of the read: P06_an_hour.
+// It reads once and does not wait.
 func TestDataSource(t *testing.T) {
 	t.Setenv("AGENT_PROJECT_ID", "")
 	script := simulator.Script{Status: "active", Extra: map[string]any{"prLink": "javascript:alert(1)"}}
@@ -31,6 +31,10 @@ func TestDataSource(t *testing.T) {
 		if state, _ = c.Data(t.Context(), attrs{"id": id}); c.Attribute(state, "project_id") != harness.Project {
 			t.Errorf("the default project is not in %s", state)
 		}
+		s.Inject(simulator.Fault{Kind: simulator.KindGet, Times: -1, Status: 503})
+		_, diags = c.Data(t.Context(), attrs{"id": id})
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Failed to read agent job", "503 Service Unavailable")
+		s.ClearFaults()
 		s.Forget(id)
 		_, diags = c.Data(t.Context(), attrs{"id": id})
 		harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job not found", "job "+id+" in project proj_1.", "project_id")

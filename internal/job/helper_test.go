@@ -58,6 +58,10 @@ func byPrompt(prompt string, _ int) simulator.Script {
 		return simulator.Script{Duration: time.Second, NoMessages: 400}
 	case strings.Contains(prompt, "slow"):
 		return simulator.Script{Duration: time.Hour}
+	case strings.Contains(prompt, "no status"):
+		return simulator.Script{Duration: time.Second, Extra: attrs{"status": simulator.Omit{}}}
+	case strings.Contains(prompt, "odd link"):
+		return simulator.Script{Duration: time.Second, Extra: attrs{"prLink": "/pull/1"}}
 	default:
 		return simulator.Script{Duration: time.Second}
 	}

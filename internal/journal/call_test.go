@@ -16,7 +16,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
-// What each step costs, and what it writes.
+// What each step costs, and what it writes. (S06)
 func TestCall_accesses(t *testing.T) {
 	const none, other = "", "1"
 	other2 := create("n", "y")

@@ -260,7 +260,8 @@ func (g *game) finish(ctx context.Context, w Wanted) {
 
 // Runs without a lock race for names, in a store that loses, repeats and delays what it is sent, and are killed at any moment.
 // No name gets two jobs, unless a person has given up the first one, which is not sent any more then; no run adopts a wrong
-// one, and afterwards each name has a job again, or a create with an unknown outcome that a person can give up. EXPLORE=all plays 4,000 seeds, SEEDS any number.
+// one, and afterwards each name has a job again, or a create with an unknown outcome that a person can give up.
+// (X07) EXPLORE=all plays 4,000 seeds, SEEDS any number.
 func TestStress(t *testing.T) {
 	seeds := numberOfSeeds(t)
 	for name, isReal := range map[string]bool{"memory": false, "folder": true} {

@@ -106,6 +106,38 @@ func TestMissingSettings(t *testing.T) {
 	}
 }
 
+// While a setting is not known, a plan goes on, nothing is read or sent, and a state keeps its job.
+//
+// Red without: known in providerData; projectOr; keepUnrefreshed.
+func TestUnknownSettings_I06(t *testing.T) {
+	ctx, write := t.Context(), attrs{"prompt": "write"}
+	good := attrs{"base_url": "https://service.invalid", "admin_key": harness.CanaryKey, "project_id": harness.Project}
+	for name, value := range map[string]any{
+		"admin_key": unknown{}, "base_url": unknown{}, "project_id": unknown{}, "max_new_jobs": unknown{},
+		"poll": attrs{"min_interval": unknown{}, "max_interval": "10ms"},
+	} {
+		c := fakecli.New(t, fakecli.With(good, attrs{name: value}))
+		diags := c.Plan(ctx, write)
+		if got := c.Attribute(c.Planned, "project_id"); len(diags) > 0 || (got == unknown{}) != (name == "project_id") {
+			t.Errorf("%s: project_id is planned as %v: %s", name, got, fakecli.Text(diags))
+		}
+		harness.Contains(t, fakecli.Text(c.Apply(ctx, write)), "ERROR: Agent provider not configured", "Apply the resources that its values come from first")
+		harness.Contains(t, fakecli.Text(c.ImportState(ctx, "proj_1/job_1")), "configuration is not known yet. Nothing was sent.")
+		c.State = fakecli.Object(c.Resource, attrs{
+			"project_id": harness.Project, "name": "a", "prompt": "write", "id": "job_1", "status": "completed",
+		})
+		before := c.State // without an identity, as an old CLI leaves it
+		harness.Contains(t, fakecli.Text(c.Refresh(ctx)), "WARNING: Agent job not refreshed")
+		if diags := c.Plan(ctx, write); len(diags) > 0 || !c.Empty() || !c.State.Equal(before) {
+			t.Errorf("%s: a job does not stay as it was: %s %s", name, c.Planned, fakecli.Text(diags))
+		}
+	}
+	for _, journal := range []any{unknown{}, attrs{"enabled": unknown{}}, attrs{"url": unknown{}}, attrs{"forget": unknown{}}} {
+		diags := fakecli.CheckProvider(t, fakecli.With(good, attrs{"journal": journal}))
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Unknown journal settings", "journal.enabled, journal.url and journal.forget", "AGENT_JOURNAL_URL")
+	}
+}
+
 // A secret is not repeated.
 //
 // Red without: origin in each of them, ParseURL in providerModel.journal, ValidID in its look at AGENT_JOURNAL_FORGET.

@@ -14,8 +14,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 )
 
-// How a wait ends, by what the polls say: at once by what has persisted, at its timeout by anything else. Some
-// rows are in the matrix, too, with the resource around them.
+// How a wait ends, by what the polls say: at once by what has persisted, at its timeout by anything else. TestJob_steps
+// has some of them with the resource around them.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	old := &agentapi.Job{ID: "job_1", Status: completed, PRLink: new("https://x.invalid/old")}

@@ -76,7 +76,6 @@ func TestOrdinaryUse(t *testing.T) {
 			"resource \"agent_job\" \"test\" {\n  name   = \"test\"\n  prompt = var.prompt\n}\n"
 	)
 	plain, first := use("test", "write"), use("test", "write", "lifecycle { create_before_destroy = true }")
-	week := func(n string) string { return use("test", "write", `triggers = { week = "`+n+`" }`) }
 	instances := func(n string) string { return use("test", "write ${count.index}", "count = "+n) } // with one prompt, -target would name test[0]
 	aliases := otherAlias + use("one", "write") + use("two", "write", "provider = agent.other", "count = var.n")
 	inTurn := otherAlias + use("one", "write") + use("two", "write", "provider = agent.other", "depends_on = [agent_job.one]")
@@ -101,9 +100,6 @@ func TestOrdinaryUse(t *testing.T) {
 		{"X11_replace_and_taint", replacing(plain)},
 		{"X11_replace_and_taint_prompt_wo", replacing(strings.Replace(first, "prompt", "prompt_wo", 1))},
 		{"X11_replace_and_taint_created_before_destroyed", replacing(first)},
-		{"X11_changed_triggers", []command{
-			{write: week("1"), args: "apply", creates: 1}, {write: week("2"), args: "apply", creates: 2}, {write: week("1"), args: "apply", creates: 3},
-		}},
 		{"X11_destroy_and_apply_and_two_workspaces", []command{
 			{write: plain, args: "apply", creates: 1}, {args: "destroy", creates: 1}, {args: "apply", creates: 2},
 			{args: "workspace new other", creates: 2}, {args: "apply", creates: 3}, {args: "workspace select default", creates: 3},
@@ -125,8 +121,8 @@ func TestOrdinaryUse(t *testing.T) {
 			{write: use("test", "write more"), args: "plan -out=saved", creates: 1}, {args: "apply saved", creates: 1, messages: 1},
 			{args: "plan -destroy -out=saved", creates: 1, messages: 1}, {args: "apply saved", creates: 1, messages: 1}, {args: "apply", creates: 2, messages: 1},
 		}},
-		{"X11_two_aliases_at_once", []command{{write: aliases + variable, args: "apply", creates: 2}}},
-		{"X11_two_aliases_in_turn", []command{{write: inTurn, args: "apply", creates: 2}}},
+		{"X07_two_aliases_at_once", []command{{write: aliases + variable, args: "apply", creates: 2}}},
+		{"X07_two_aliases_in_turn", []command{{write: inTurn, args: "apply", creates: 2}}},
 		// The run blocks have their own state: they start, change and destroy their own
 		// job, beside the one of the configuration's state.
 		{"X11_terraform_test", []command{

@@ -4,6 +4,7 @@
 package fakecli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -32,14 +33,30 @@ func call[Request, Response any](ctx context.Context, c *CLI, method func(contex
 	if err != nil {
 		c.T.Fatal(err)
 	}
-	if shown := reflect.ValueOf(response).Elem().FieldByName("Diagnostics"); shown.IsValid() {
-		diags, _ := reflect.TypeAssert[[]*tfprotov6.Diagnostic](shown)
-		of := reflect.TypeFor[Request]().Elem().Name()
-		for _, d := range diags {
-			c.check(d, !strings.HasPrefix(of, "Validate") && !strings.HasPrefix(of, "Configure"))
+	of := reflect.TypeFor[Request]().Elem().Name()
+	for _, field := range reflect.ValueOf(response).Elem().Fields() {
+		switch field := field.Interface().(type) {
+		case []*tfprotov6.Diagnostic:
+			for _, d := range field {
+				c.check(d, !strings.HasPrefix(of, "Validate") && !strings.HasPrefix(of, "Configure"))
+			}
+		case *tfprotov6.DynamicValue:
+			if field != nil && of != "ValidateProviderConfigRequest" { // whose response is the configuration
+				c.searchForKey(of, field.MsgPack)
+			}
+		case []byte: // private data
+			c.searchForKey(of, field)
 		}
 	}
 	return response
+}
+
+// searchForKey fails the test if what is stored or shown holds the key that the provider is configured with.
+func (c *CLI) searchForKey(where string, text []byte) {
+	c.T.Helper()
+	if c.key != "" && bytes.Contains(text, []byte(c.key)) {
+		c.T.Errorf("the key is in %s: %q", where, text)
+	}
 }
 
 // Schemas are the provider's, as the CLI asks for them.
@@ -161,20 +178,6 @@ func (c *CLI) broken(value tftypes.Value) (promises []string) {
 		}
 	}
 	return promises
-}
-
-// PlanMinimal is a plan with -minimal-refresh (Terraform 1.17): if a plan without a
-// refresh changes something, its warnings are dropped, and a refresh and another plan follow.
-func (c *CLI) PlanMinimal(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
-	c.T.Helper()
-	diags := c.Plan(ctx, config)
-	if c.State.IsNull() || Failed(diags) || c.Empty() {
-		return diags
-	}
-	if diags = c.Refresh(ctx); Failed(diags) {
-		return diags
-	}
-	return append(diags, c.Plan(ctx, config)...)
 }
 
 // PlanDestroy plans the destruction of the resource.

@@ -37,6 +37,7 @@ type CLI struct {
 	PlannedPrivate []byte
 	Replace        bool
 	Because        []string // the attributes that ask for it
+	key            string   // of the provider's configuration
 	warned         []*tfprotov6.Diagnostic
 }
 
@@ -88,6 +89,7 @@ func (c *CLI) ConnectTo(ctx context.Context, agent frameworkprovider.Provider, p
 	server := plugin.NewServer(ctx, agent)
 	schemas := call(ctx, c, server.GetProviderSchema, &tfprotov6.GetProviderSchemaRequest{})
 	c.Server = server
+	c.key, _ = providerConfig["admin_key"].(string)
 	c.learn(schemas.ResourceSchemas["agent_job"])
 	config := c.Dynamic(Object(schemas.Provider.ValueType().(tftypes.Object), providerConfig))
 	resp := call(ctx, c, server.ConfigureProvider, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.16.0", Config: config})

@@ -21,11 +21,12 @@ var questions = map[string]*regexp.Regexp{
 	"what to do next":           regexp.MustCompile(`(?i)\b(apply|check|set|look|import|plan|remove|report|run|give|add)\b`),
 }
 
-// check fails the test if a diagnostic of a call that may send something leaves a question open, or has a character that could
-// control the terminal.
+// check fails the test if a diagnostic of a call that may send something leaves a question open, or has the key, or a character that
+// could control the terminal.
 func (c *CLI) check(d *tfprotov6.Diagnostic, maySend bool) {
 	c.T.Helper()
 	text := Text([]*tfprotov6.Diagnostic{d})
+	c.searchForKey("a diagnostic", []byte(text))
 	for question, answer := range questions {
 		if maySend && !beforeSending.MatchString(d.Summary) && !answer.MatchString(d.Detail) {
 			c.T.Errorf("it does not say %s: %s", question, text)

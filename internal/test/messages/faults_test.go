@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package matrix
+package messages
 
 import (
 	"bytes"
@@ -23,8 +23,8 @@ var (
 	rowInTest = regexp.MustCompile(`["` + "`" + `]([CPMNSXAHI]\d\d)[_ :/"` + "`" + `]|(?m:^func Test\w*?([CPMNSXAHI]\d\d)[_A-Z(]|^// .*\(([CPMNSXAHI]\d\d)\))`)
 )
 
-// TestMatrixCoverage fails for a row of FAULTS.md without a test, and for a test in any package whose row is not there.
-func TestMatrixCoverage(t *testing.T) {
+// TestFaultsCoverage fails for a row of FAULTS.md without a test, and for a test in any package whose row is not there.
+func TestFaultsCoverage(t *testing.T) {
 	faults, err := os.ReadFile("../FAULTS.md")
 	if err != nil {
 		t.Fatal(err)
