@@ -101,6 +101,11 @@ func (l *life) play(i int, s step) {
 	if diff := cmp.Diff([2]int{s.creates, s.messages}, [2]int{sent.Create, sent.Message}); diff != "" {
 		l.t.Errorf("step %d: creates and messages so far (-want +got):\n%s%s", i, diff, fakecli.Text(diags))
 	}
+	for address, all := range l.state { // a state of a thousand jobs has a thousand of them
+		if private := all[0].Private; len(private) > 200 {
+			l.t.Errorf("step %d: the private state of %s has %d bytes: %s", i, address, len(private), private)
+		}
+	}
 	if s.after != nil {
 		s.after(l)
 	}
