@@ -25,19 +25,17 @@ func TestNames(t *testing.T) {
 	// Another prompt for a job that is at work stops, whatever becomes of one that has completed.
 	unwaited := attrs{"wait": attrs{"enabled": false}}
 	atWork := []object{named("a", "slow").with(unwaited)}
-	exchanged := []object{renamed, named("a", "B").at("b")}
+	busy, exchanged := []object{atWork[0], named("b", "slow").with(unwaited)}, []object{named("b", "A").at("a"), named("a", "B").at("b")}
 	ignoring := func(o object, names ...string) object { o.ignored = names; return o }
 	imports := func(l *life) { ended(l.s); importTo(l, "a") }
 	importsBeside := func(l *life) { lost(l); l.imports("a", ended(l.s)) }
 	oneInTwo := func(l *life) { lost(l); importTo(l, "a"); importTo(l, "b") }
-	onlyA, removed := []object{a}, "WARNING: Active agent job removed from state"
+	onlyA, replacing, removed := []object{a}, "WARNING: Active agent job will be replaced", "WARNING: Active agent job removed from state"
 	lives := map[string][]step{
 		"N24 another name":        {first, {objects: []object{renamed}, creates: 2, after: has("a 1!", "b 2")}, {objects: []object{renamed}, creates: 2}},
-		"another name and prompt": {first, {objects: []object{named("b", "B").at("a")}, creates: 2, after: has("a 1!", "b 2")}},
-		"that of a destroyed job": {both, {objects: []object{a, gone("b")}, creates: 2}, {objects: []object{renamed}, creates: 3, after: has("a 1!", "b 3")}},
 		"given up and taken":      {first, {objects: []object{renamed, named("a", "A").at("other")}, says: []string{adopted}, creates: 2, after: has("a 1", "b 2")}},
 		"N24 exchanged": { // the second one has not left its name yet, and no prompt goes to the job of the other one
-			both, {objects: exchanged, says: []string{mayStop, mayStop, stops}, creates: 3, after: has("a 3", "b 2!")},
+			{objects: busy, creates: 2}, {objects: exchanged, says: []string{mayStop, replacing, mayStop, replacing, removed, stops, removed}, creates: 3, after: has("a 3", "b 2!")},
 			{objects: exchanged, creates: 4, after: has("a 3", "b 4")},
 		},
 		"N11 imported": {
