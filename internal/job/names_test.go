@@ -32,10 +32,11 @@ func TestNames(t *testing.T) {
 	oneInTwo := func(l *life) { lost(l); importTo(l, "a"); importTo(l, "b") }
 	onlyA, replacing, removed := []object{a}, "WARNING: Active agent job will be replaced", "WARNING: Active agent job removed from state"
 	lives := map[string][]step{
-		"N24 another name":        {first, {objects: []object{renamed}, creates: 2, after: has("a 1!", "b 2")}, {objects: []object{renamed}, creates: 2}},
-		"given up and taken":      {first, {objects: []object{renamed, named("a", "A").at("other")}, says: []string{adopted}, creates: 2, after: has("a 1", "b 2")}},
+		"N24 another name":   {first, {objects: []object{renamed}, creates: 2, after: has("a 1!", "b 2")}, {objects: []object{renamed}, creates: 2}},
+		"given up and taken": {first, {objects: []object{renamed, named("a", "A").at("other")}, says: []string{adopted}, creates: 2, after: has("a 1", "b 2")}},
 		"N24 exchanged": { // the second one has not left its name yet, and no prompt goes to the job of the other one
-			{objects: busy, creates: 2}, {objects: exchanged, says: []string{mayStop, replacing, mayStop, replacing, removed, stops, removed}, creates: 3, after: has("a 3", "b 2!")},
+			{objects: busy, creates: 2},
+			{objects: exchanged, says: []string{mayStop, replacing, mayStop, replacing, removed, stops, removed}, creates: 3, after: has("a 3", "b 2!")},
 			{objects: exchanged, creates: 4, after: has("a 3", "b 4")},
 		},
 		"N11 imported": {

@@ -4,11 +4,9 @@
 package main
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -81,22 +79,5 @@ func TestModuleReadme(t *testing.T) {
 	usage := regexp.MustCompile("(?s)```terraform\n(.*?)```").FindStringSubmatch(readme)
 	if usage == nil || !strings.Contains(read(t, module+"/examples/complete/main.tf"), usage[1]) {
 		t.Error("the usage in README.md is not that of examples/complete")
-	}
-}
-
-// The files that `make install` names, which all tests here use, hold what it prints to copy.
-func TestAccInstall(t *testing.T) {
-	start(t, 0)
-	printed := regexp.MustCompile(`(?ms)^provider_installation \{\n.*?^\}\n`).FindAllString(installed.String(), -1)
-	var files []string
-	for _, name := range []string{withoutInit, withInit} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, string(text))
-	}
-	if !slices.Equal(printed, files) {
-		t.Errorf("printed %q, in the files %q", printed, files)
 	}
 }
