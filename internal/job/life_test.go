@@ -4,14 +4,14 @@
 package job_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -20,6 +20,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -311,25 +312,24 @@ func (l *life) stored() map[string]string {
 	return all
 }
 
-// records are those of the journal, by name.
-func (l *life) records() map[string]journal.Record {
+// journal is the journal as another run opens it.
+func (l *life) journal() *journal.Journal {
 	l.t.Helper()
-	latest, stored := map[string]string{}, l.stored()
-	for file := range stored {
-		folder := filepath.Dir(file)
-		if has := latest[folder]; len(file) > len(has) || len(file) == len(has) && file > has {
-			latest[folder] = file
-		}
+	location, err := place.ParseURL(l.folder + stateName)
+	service, _ := url.Parse(l.s.URL)
+	if err != nil {
+		l.t.Fatal(err)
 	}
-	all := map[string]journal.Record{}
-	for _, file := range latest {
-		var r journal.Record
-		if err := json.Unmarshal([]byte(stored[file]), &r); err != nil {
-			l.t.Fatal(file, err)
-		}
-		if r.Name != "" { // it is not the proof that the folder honours conditions
-			all[r.Name] = r
-		}
+	process := harness.Process("another")
+	return journal.Open(process, journal.Options{Place: place.Find(location, service, process), RequestTimeout: time.Hour})
+}
+
+// records are those of the journal, by name.
+func (l *life) records() []*journal.Record {
+	l.t.Helper()
+	all, err := l.journal().All(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
 	}
 	return all
 }
@@ -343,19 +343,11 @@ func has(want ...string) func(*life) {
 			numbers[job.ID] = i + 1
 		}
 		var got []string
-		for name, r := range l.records() {
-			got = append(got, fmt.Sprint(name, " ", numbers[r.Job], released(r)))
+		for _, r := range l.records() {
+			got = append(got, fmt.Sprint(r.Name, " ", numbers[r.Job], map[bool]string{true: "!"}[r.Released]))
 		}
-		slices.Sort(got)
 		if diff := cmp.Diff(want, got); diff != "" {
 			l.t.Errorf("records (-want +got):\n%s", diff)
 		}
 	}
-}
-
-func released(r journal.Record) string {
-	if r.Released {
-		return "!"
-	}
-	return ""
 }
