@@ -6,6 +6,7 @@ package job_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -177,31 +178,22 @@ func TestAdoption(t *testing.T) {
 // A plan that adopts shows the job's id. If the name has no job or another one by then, the apply of a host that does not plan again sends
 // nothing.
 func TestAdoption_planned(t *testing.T) {
-	for name, isReplaced := range map[string]bool{"released": false, "another job": true} {
-		t.Run(name, func(t *testing.T) {
-			s := harness.NewService(t, nil)
-			config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
-			c := fakecli.New(t, config)
-			apply(t, c, "first", config, attrs{"prompt": "write"})
-			other, id := *c, s.OnlyJob(t).ID
-			c.Forget()
-			startRun(c, "plan", config)
-			wantErrors(t, c.Plan(t.Context(), attrs{"prompt": "write"}))
-			if planned := c.Attribute(c.Planned, "id"); planned != id {
-				t.Errorf("the plan shows the id %v, want %s", planned, id)
-			}
-			startRun(&other, "meanwhile", config)
-			if other.Forced = isReplaced; isReplaced {
-				wantErrors(t, other.Run(t.Context(), attrs{"prompt": "write"}))
-			} else {
-				wantErrors(t, other.Destroy(t.Context()))
-			}
-			sent := s.Counts()
-			startRun(c, "apply", config)
-			wantErrors(t, c.ApplyPlanned(t.Context(), attrs{"prompt": "write"}), "Agent job not created")
-			s.Sent(t, sent.Create, 0)
-		})
+	a := []object{named("docs", "A")}
+	forced := named("docs", "A")
+	forced.forced = true
+	lives := map[string][]step{}
+	for what, o := range map[string]object{"released": gone("docs"), "another job": forced} {
+		meanwhile := func(l *life) {
+			other := *l
+			other.state = maps.Clone(l.past[1])
+			other.run("meanwhile", step{objects: []object{o}})
+		}
+		creates := map[bool]int{false: 1, true: 2}[o.forced]
+		lives[what] = []step{
+			{objects: a, creates: 1}, {before: lost, meanwhile: meanwhile, objects: a, once: true, says: []string{notCreated}, creates: creates},
+		}
 	}
+	play(t, lives)
 }
 
 // counted asserts the messages that the state counts.

@@ -10,11 +10,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
@@ -54,11 +55,12 @@ type life struct {
 
 // step is a run: a plan, and its apply if that does not fail.
 type step struct {
-	before            func(l *life)
+	before, meanwhile func(l *life) // before the plan, and between it and the apply
 	objects           []object
 	planOnly          bool
 	unconfigured      bool     // the plan does not know the provider's key yet
-	says              []string // severity and summary of each diagnostic
+	once              bool     // the apply does not plan again, as with some hosts
+	says              []string // severity and summary of each diagnostic, or other words in it
 	creates, messages int      // so far
 	after             func(l *life)
 }
@@ -91,12 +93,11 @@ func (l *life) play(i int, s step) {
 		s.before(l)
 	}
 	diags := l.run(cli.Run(fmt.Sprint("run ", i)), s)
-	var got []string
-	for _, d := range diags {
-		got = append(got, fmt.Sprintf("%s: %s", d.Severity, d.Summary))
+	isSaid := func(words string, d *tfprotov6.Diagnostic) bool {
+		return strings.Contains(fakecli.Text([]*tfprotov6.Diagnostic{d}), words)
 	}
-	if diff := cmp.Diff(s.says, got, cmpopts.EquateEmpty()); diff != "" {
-		l.t.Errorf("step %d says (-want +got):\n%s%s", i, diff, fakecli.Text(diags))
+	if !slices.EqualFunc(s.says, diags, isSaid) {
+		l.t.Errorf("step %d does not say %q, but:\n%s", i, s.says, fakecli.Text(diags))
 	}
 	sent := l.s.Counts()
 	if diff := cmp.Diff([2]int{s.creates, s.messages}, [2]int{sent.Create, sent.Message}); diff != "" {
@@ -148,12 +149,15 @@ func (l *life) run(run cli.Run, s step) (diags []*tfprotov6.Diagnostic) {
 	if s.planOnly || fakecli.Failed(diags) {
 		return diags
 	}
+	if s.meanwhile != nil {
+		s.meanwhile(l)
+	}
 	applying, process := l.connect(run, "apply")
 	defer process.Drain(l.t.Context())
 	for _, o := range s.objects {
 		c := planned[o.address]
 		c.Server = applying.Server
-		diags = append(diags, l.apply(c, o)...)
+		diags = append(diags, l.apply(c, o, s.once)...)
 	}
 	return diags
 }
@@ -202,7 +206,7 @@ func (l *life) planCurrent(c *fakecli.CLI, o object) []*tfprotov6.Diagnostic {
 }
 
 // apply does what was planned.
-func (l *life) apply(c *fakecli.CLI, o object) (diags []*tfprotov6.Diagnostic) {
+func (l *life) apply(c *fakecli.CLI, o object, once bool) (diags []*tfprotov6.Diagnostic) {
 	l.t.Helper()
 	all := l.state[o.address]
 	deposed := all[:max(0, len(all)-1)]
@@ -216,7 +220,7 @@ func (l *life) apply(c *fakecli.CLI, o object) (diags []*tfprotov6.Diagnostic) {
 	if !o.deposedLast {
 		destroyDeposed()
 	}
-	left, more := l.applyCurrent(c, o)
+	left, more := l.applyCurrent(c, o, once)
 	diags = append(diags, more...)
 	if o.deposedLast {
 		destroyDeposed()
@@ -227,7 +231,7 @@ func (l *life) apply(c *fakecli.CLI, o object) (diags []*tfprotov6.Diagnostic) {
 	return diags
 }
 
-func (l *life) applyCurrent(c *fakecli.CLI, o object) (left stored, diags []*tfprotov6.Diagnostic) {
+func (l *life) applyCurrent(c *fakecli.CLI, o object, once bool) (left stored, diags []*tfprotov6.Diagnostic) {
 	l.t.Helper()
 	ctx := l.t.Context()
 	if c.Replace && o.createFirst { // a CLI does not load what it replaces before the create
@@ -242,6 +246,8 @@ func (l *life) applyCurrent(c *fakecli.CLI, o object) (left stored, diags []*tfp
 	case o.gone && c.State.IsNull():
 	case o.gone:
 		diags = c.Delete(ctx, c.PlannedPrivate)
+	case once:
+		diags = c.ApplyPlanned(ctx, o.job)
 	default:
 		diags = c.Apply(ctx, o.job)
 	}
@@ -350,4 +356,9 @@ func has(want ...string) func(*life) {
 			l.t.Errorf("records (-want +got):\n%s", diff)
 		}
 	}
+}
+
+// becomes gives the job of the resource another status.
+func becomes(status string) func(*life) {
+	return func(l *life) { l.s.SetStatus(l.state["docs"][0].Get("id").(string), status) }
 }
