@@ -14,7 +14,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // Whoever asks for another job gets one, with create_before_destroy or without, and a taint alone pays nothing again.
@@ -81,12 +80,12 @@ func TestReplacement(t *testing.T) {
 				{objects: short("once"), says: []string{stillRunning}, creates: 1}, {before: later1m, objects: a, says: []string{notAccepted}, creates: 1, messages: 1},
 				{objects: a, creates: 2, messages: 1, after: has("docs 2")},
 			},
-			"N25 failed":                             {failed1, failed1, failed1, {objects: a, creates: 2, after: has("docs 2")}, stays(2)},
+			"N25 failed":                             {failed1, {objects: fail, says: []string{"the next apply sends nothing, and fails again"}, creates: 1}, failed1, {objects: a, creates: 2, after: has("docs 2")}, stays(2)},
 			"failed, and given up":                   {failed1, {before: forgets, objects: a, creates: 2, after: has("docs 2")}, stays(2)},
 			"failed, and another name":               {failed1, {objects: of("A", attrs{"name": "other"}), creates: 2, after: has("docs 1!", "other 2")}},
-			"failed, and warned of":                  {failed1, {objects: of("fail", onFailure("warn")), says: []string{hasFailed}, creates: 1}},
+			"failed, and warned of":                  {failed1, {objects: of("fail", onFailure("warn")), says: []string{"The job stays in the state."}, creates: 1}},
 			"failed, and active again":               {failed1, {before: becomes("completed"), objects: fail, creates: 1}},
-			"N25 failed, and retry":                  {failed1, {objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 2}, {objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 3}},
+			"N25 failed, and retry":                  {failed1, {objects: of("fail", onFailure("retry")), says: []string{"so the next apply starts a new job"}, creates: 2}, {objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 3}},
 			"failed, and triggers are not known yet": {{objects: of("fail", triggers("1")), says: []string{failed}, creates: 1}, {objects: later(of("fail", triggers("1")), triggers(unknown{})), says: []string{failed}, creates: 1}},
 			"failed, and other triggers are not known yet": {
 				{objects: of("fail", triggers("1")), says: []string{failed}, creates: 1}, {objects: later(of("A", triggers("2")), triggers(unknown{})), creates: 2, after: has("docs 2")},
@@ -129,7 +128,9 @@ func TestReplacement_taintedWithoutJournal(t *testing.T) {
 			}
 		}
 	}
-	lives := map[string][]step{}
+	lives := map[string][]step{
+		"what its error says": {{before: off, objects: []object{named("docs", "fail")}, says: []string{"so with create_before_destroy the next apply starts a new job"}, creates: 1}},
+	}
 	for name, before := range map[string]func(*life){"off": off, "vanished": vanished} {
 		for _, prompt := range []string{"prompt", "prompt_wo"} {
 			of := func(text string) []object {
@@ -140,20 +141,4 @@ func TestReplacement_taintedWithoutJournal(t *testing.T) {
 		}
 	}
 	play(t, lives)
-}
-
-// The error of a failed job says what the next apply does, which depends on the taint and on the setting.
-func TestFailed_next(t *testing.T) {
-	for onFailure, want := range map[string]string{
-		"error": "the next apply sends nothing, and fails again",
-		"warn":  "The job stays in the state.",
-		"retry": "so the next apply starts a new job",
-	} {
-		s := harness.NewService(t, byPrompt)
-		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
-		diags := apply(t, fakecli.New(t, config), "run", config, attrs{"prompt": "fail", "wait": attrs{"on_failure": onFailure}})
-		harness.Contains(t, fakecli.Text(diags), want)
-	}
-	off := fakecli.New(t, harness.NewService(t, byPrompt).Attrs())
-	harness.Contains(t, fakecli.Text(off.Run(t.Context(), attrs{"prompt": "fail"})), "There is no journal, so with create_before_destroy the next apply starts a new job")
 }

@@ -4,179 +4,95 @@
 package job_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// Each step is an apply; what it says, and why it replaces, is asserted. What is sent when is
-// the subject of internal/test/lives.
+// What becomes of a job in the state without a journal, step by step. What is sent when is the subject of internal/test/lives.
 //
-// Red without: decide, setValues, isCounted; ignored; checkPrompts.
+// Red without: setValues, isCounted; ignored; checkPrompts.
 func TestJob_steps(t *testing.T) {
 	const (
 		later   = "WARNING: Prompt not known yet"
 		broken  = "ERROR: " + fakecli.Inconsistent
 		invalid = "It was not sent to project proj_1."
 	)
-	type step struct {
-		before            func(s *harness.Service, c *fakecli.CLI) // what happens between the applies
-		planned           attrs                                    // nil: as applied
-		ignored           []string                                 // attributes with ignore_changes
-		once              bool                                     // planned only once, as some hosts do
-		config            attrs
-		says              []string // a part of each diagnostic of plan and apply
-		because           []string
-		counted           string // messages, as planned and in the state; empty: not compared
-		creates, messages int    // so far
+	planned := func(planned, applied attrs) []object {
+		name := attrs{"name": "docs"}
+		return []object{{address: "docs", planned: fakecli.With(name, planned), job: fakecli.With(name, applied)}}
 	}
-	imported := func(s *harness.Service, c *fakecli.CLI) {
-		c.ImportState(c.T.Context(), harness.Project+"/"+ended(s))
-		resp, err := c.Server.ImportResourceState(c.T.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", Identity: c.Identity})
-		if err != nil || fakecli.Failed(resp.Diagnostics) {
-			c.T.Fatal(err, fakecli.Text(resp.Diagnostics))
-		}
-		c.State = c.Decode(resp.ImportedResources[0].State)
+	of := func(config attrs) []object { return planned(config, config) }
+	ignoring := func(config attrs) []object {
+		all := of(config)
+		all[0].ignored = []string{"prompt", "prompt_wo"}
+		return all
 	}
-	fails := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "failed") }
-	worksAgain := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "active") }
-	onceA, onceB := attrs{"prompt_wo": "once A"}, attrs{"prompt_wo": "once B"}
-	a, b := attrs{"prompt_wo": "A"}, attrs{"prompt_wo": "B"}
-	slow, triggers := attrs{"prompt": "slowly", "wait": attrs{"enabled": false}}, attrs{"triggers": attrs{"spec": "1"}}
-	prompts := []string{"prompt", "prompt_wo"}
-	unread, longer := attrs{"prompt_wo": unknown{}}, attrs{"timeouts": attrs{"update": "5m"}}
-	for name, steps := range map[string][]step{
-		"failed after a message": {
-			{config: attrs{"prompt": "write"}, counted: "0 0", creates: 1},
-			{config: attrs{"prompt": "fail"}, says: []string{failed}, counted: "1 1", creates: 1, messages: 1},
-			{config: attrs{"prompt": "fail"}, says: []string{"-replace=ADDRESS", failed}, counted: "1 1", creates: 1, messages: 1},
-			{config: attrs{"prompt": "again"}, says: []string{newJob}, because: []string{`AttributeName("prompt")`}, counted: "0 0", creates: 2, messages: 1},
-		},
+	writeOnly := func(prompt any) attrs { return attrs{"prompt_wo": prompt} }
+	a, b, c, unread := writeOnly("A"), writeOnly("B"), writeOnly("C"), writeOnly(unknown{})
+	onceA, onceB, longer := writeOnly("once A"), writeOnly("once B"), attrs{"timeouts": attrs{"update": "5m"}}
+	slow := attrs{"prompt": "slowly", "wait": attrs{"enabled": false}}
+	first := step{objects: of(a), creates: 1}
+	lives := map[string][]step{
 		"active job, triggers": {
-			{config: slow, creates: 1},
+			{objects: of(slow), creates: 1},
 			{
-				config: fakecli.With(slow, triggers), creates: 2, because: []string{`AttributeName("triggers")`},
+				objects: of(fakecli.With(slow, attrs{"triggers": attrs{"spec": "1"}})), creates: 2,
 				says: []string{"WARNING: Active agent job will be replaced", "WARNING: Active agent job removed from state"},
 			},
 		},
-		"import by identity": {
-			{before: imported, config: a},
-			{config: a},
-		},
 		"ignored": {
-			{config: a, creates: 1},
-			{ignored: prompts, config: b, creates: 1},
-			{ignored: prompts, config: fakecli.With(b, longer), creates: 1},
-			{config: b, creates: 1, messages: 1},
+			first, {objects: ignoring(b), creates: 1}, {objects: ignoring(fakecli.With(b, longer)), creates: 1}, {objects: of(b), creates: 1, messages: 1},
 		},
 		"unknown while planning": {
-			{planned: unread, config: a, creates: 1},
-			{planned: unread, config: a, once: true, counted: "? 0", creates: 1},
-			{planned: unread, config: b, once: true, counted: "? 1", creates: 1, messages: 1},
-			{config: b, creates: 1, messages: 1},
+			{objects: planned(unread, a), creates: 1},
+			{objects: planned(unread, a), once: true, creates: 1, after: counted("0")},
+			{objects: planned(unread, b), once: true, creates: 1, messages: 1, after: counted("1")},
+			{objects: of(b), creates: 1, messages: 1},
 		},
-		"unknown, then empty": {{planned: unread, config: attrs{"prompt_wo": ""}, says: []string{invalid}}},
-		"unknown, then both": {
-			{planned: attrs{"prompt": "A", "prompt_wo": unknown{}}, config: attrs{"prompt": "A", "prompt_wo": "A"}, says: []string{invalid}},
-		},
-		"unknown, null on a live job": {
-			{config: a, creates: 1},
-			{planned: unread, config: attrs{}, creates: 1},
-			{config: a, creates: 1},
-		},
+		"unknown, then empty":         {{objects: planned(unread, writeOnly("")), says: []string{invalid}}},
+		"unknown, then both":          {{objects: planned(fakecli.With(unread, attrs{"prompt": "A"}), fakecli.With(a, attrs{"prompt": "A"})), says: []string{invalid}}},
+		"unknown, null on a live job": {first, {objects: planned(unread, nil), creates: 1}, first},
 		"unknown on a failed job": {
-			{config: a, creates: 1},
+			first,
 			{
-				before: fails, planned: unread, config: b, creates: 1,
+				before: becomes("failed"), objects: planned(unread, b), creates: 1,
 				says: []string{"has the status \"failed\" and cannot accept messages. If the prompt is new", newJob, broken},
 			},
-			{planned: unread, config: a, says: []string{later, hasFailed, failed}, creates: 1},
-			{planned: unread, config: b, once: true, says: []string{later, "The prompt is new, which the plan did not know. It was not sent."}, creates: 1},
+			{objects: planned(unread, a), says: []string{later, hasFailed, failed}, creates: 1},
+			{objects: planned(unread, b), once: true, says: []string{later, "The prompt is new, which the plan did not know. It was not sent."}, creates: 1},
 		},
 		"a job that refuses messages": {
-			{config: onceA, creates: 1},
-			{config: onceB, says: []string{"the next apply starts a new job with the prompt"}, creates: 1, messages: 1},
-			{ignored: prompts, config: fakecli.With(onceB, longer), creates: 1, messages: 1},
+			{objects: of(onceA), creates: 1},
+			{objects: of(onceB), says: []string{"the next apply starts a new job with the prompt"}, creates: 1, messages: 1},
+			{objects: ignoring(fakecli.With(onceB, longer)), creates: 1, messages: 1},
 			{
-				planned: unread, config: onceB, once: true, creates: 1, messages: 1,
+				objects: planned(unread, onceB), once: true, creates: 1, messages: 1,
 				says: []string{"refused a message after it had finished. If the prompt is new", "refused a message after it had finished. The prompt is new"},
 			},
 			{
-				config: onceB, because: []string{`AttributeName("status")`}, creates: 2, messages: 1,
+				objects: of(onceB), creates: 2, messages: 1,
 				says: []string{"refused a message after it had finished, so apply replaces it: the prompt goes to another job, which does not see the earlier prompts"},
 			},
-			{config: onceA, says: []string{"409 Conflict"}, counted: "1 0", creates: 2, messages: 2},
-			{config: onceB, creates: 2, messages: 2},
-			{config: onceA, says: []string{newJob}, because: []string{`AttributeName("status")`}, creates: 3, messages: 2},
-			{config: onceB, says: []string{"409 Conflict"}, creates: 3, messages: 3},
-			{before: worksAgain, config: onceB, creates: 3, messages: 4},
+			{objects: of(onceA), says: []string{"409 Conflict"}, creates: 2, messages: 2, after: counted("0")},
+			{objects: of(onceB), creates: 2, messages: 2},
+			{objects: of(onceA), says: []string{newJob}, creates: 3, messages: 2},
+			{objects: of(onceB), says: []string{"409 Conflict"}, creates: 3, messages: 3},
+			{before: becomes("active"), objects: of(onceB), creates: 3, messages: 4},
 		},
 		"a job that was not found": {
-			{config: a, creates: 1},
+			first,
 			{
-				before: func(s *harness.Service, c *fakecli.CLI) { s.Forget(c.Get("id").(string)) }, config: b, counted: "? 0",
-				says: []string{notAccepted}, creates: 1, messages: 1,
+				before: func(l *life) { l.s.Forget(l.s.OnlyJob(l.t).ID) }, objects: of(b), says: []string{"WARNING: Agent job not found", notAccepted},
+				creates: 1, messages: 1, after: counted("0"),
 			},
 		},
-		"another one in the apply": {
-			{config: a, creates: 1},
-			{planned: b, config: attrs{"prompt_wo": "C"}, creates: 1, messages: 1},
-			{config: attrs{"prompt_wo": "C"}, creates: 1, messages: 1},
-		},
-		"a new one in the apply only": {
-			{config: a, creates: 1},
-			{planned: fakecli.With(a, longer), config: fakecli.With(b, longer), says: []string{broken}, creates: 1},
-		},
-		"the old one in the apply": {
-			{config: a, creates: 1},
-			{planned: b, config: a, says: []string{broken}, creates: 1},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, byPrompt, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
-				for i, step := range steps {
-					if step.before != nil {
-						step.before(s, c)
-					}
-					if step.planned == nil {
-						step.planned = step.config
-					}
-					c.Ignored = step.ignored
-					c.Refresh(t.Context())
-					diags := c.Plan(t.Context(), step.planned)
-					planned := c.Attribute(c.Planned, "messages")
-					if diff := cmp.Diff(step.because, c.Because); diff != "" {
-						t.Errorf("step %d: attributes that ask for a replacement (-want +got):\n%s", i, diff)
-					}
-					c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), s.Attrs()) // an apply has its own process
-					apply := c.Apply
-					if step.once {
-						apply = c.ApplyPlanned
-					}
-					diags = append(diags, apply(t.Context(), step.config)...)
-					if len(diags) != len(step.says) {
-						t.Fatalf("step %d: want %q in:\n%s", i, step.says, fakecli.Text(diags))
-					}
-					for n, words := range step.says {
-						harness.Contains(t, fakecli.Text(diags[n:n+1]), words)
-					}
-					if c.Tainted {
-						t.Errorf("step %d: tainted", i)
-					}
-					s.Sent(t, step.creates, step.messages)
-					counted := strings.NewReplacer(`tftypes.Number<"`, "", `">`, "", "{}", "?").Replace(fmt.Sprint(planned, " ", c.Get("messages")))
-					if step.counted != "" && counted != step.counted {
-						t.Errorf("step %d: messages, planned and in the state: %s, want %s", i, counted, step.counted)
-					}
-				}
-			})
-		})
+		"another one in the apply":    {first, {objects: planned(b, c), creates: 1, messages: 1}, {objects: of(c), creates: 1, messages: 1}},
+		"a new one in the apply only": {first, {objects: planned(fakecli.With(a, longer), fakecli.With(b, longer)), says: []string{broken}, creates: 1}},
+		"the old one in the apply":    {first, {objects: planned(b, a), says: []string{broken}, creates: 1}},
 	}
+	for _, steps := range lives {
+		steps[0].before = func(l *life) { l.config["journal"] = attrs{"enabled": false} }
+	}
+	play(t, lives)
 }

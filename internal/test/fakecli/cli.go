@@ -36,7 +36,6 @@ type CLI struct {
 	Planned        tftypes.Value
 	PlannedPrivate []byte
 	Replace        bool
-	Because        []string // the attributes that ask for it
 	warned         []*tfprotov6.Diagnostic
 }
 
