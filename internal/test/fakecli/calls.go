@@ -163,20 +163,6 @@ func (c *CLI) broken(value tftypes.Value) (promises []string) {
 	return promises
 }
 
-// PlanMinimal is a plan with -minimal-refresh (Terraform 1.17): if a plan without a
-// refresh changes something, its warnings are dropped, and a refresh and another plan follow.
-func (c *CLI) PlanMinimal(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
-	c.T.Helper()
-	diags := c.Plan(ctx, config)
-	if c.State.IsNull() || Failed(diags) || c.Empty() {
-		return diags
-	}
-	if diags = c.Refresh(ctx); Failed(diags) {
-		return diags
-	}
-	return append(diags, c.Plan(ctx, config)...)
-}
-
 // PlanDestroy plans the destruction of the resource.
 func (c *CLI) PlanDestroy(ctx context.Context) []*tfprotov6.Diagnostic {
 	c.T.Helper()
