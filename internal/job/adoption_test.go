@@ -69,42 +69,43 @@ func TestAdoption_everyArgument(t *testing.T) {
 		if _, known := examples[name]; !known {
 			t.Errorf("%s: give it examples (arguments_test.go) if requests may differ in it, or else add it to neverSent", name)
 		}
-		type step struct {
+		type value struct {
 			value, posts int  // posts so far
 			isLost       bool // the state, and the one from before comes back
 		}
-		for what, steps := range map[string][]step{
+		for what, steps := range map[string][]value{
 			"import":       {{0, 0, false}},
 			"lost create":  {{0, 1, true}, {0, 1, true}, {1, 2, false}},
 			"lost message": {{0, 1, false}, {1, 2, true}, {1, 2, true}, {2, 3, false}}, // or replacement
 		} {
-			t.Run(name+", "+what, func(t *testing.T) {
-				s := harness.NewService(t, nil)
-				config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
-				c := fakecli.New(t, config)
+			folder := t.TempDir()
+			harness.Bubble(t, byPrompt, func(t *testing.T, s *harness.Service, _ *fakecli.CLI) {
+				l := newLife(t, s, folder)
+				known := l.config
 				if what == "import" {
-					c.ImportState(t.Context(), harness.Project+"/"+ended(s))
+					l.imports("docs", ended(s))
 				}
-				for run, step := range steps {
-					before, job := *c, attrs{"prompt": "write", "wait": attrs{"enabled": false}}
+				for run, is := range steps {
+					before, job := maps.Clone(l.state), attrs{"name": "docs", "prompt": "write", "wait": attrs{"enabled": false}}
 					if name == "prompt_wo" {
 						delete(job, "prompt")
 					}
-					job[name] = examples[name].accepted[step.value]
-					provider, sent := config, s.Counts()
-					if sent.Create+sent.Message == step.posts { // nothing is due that would count
-						provider = fakecli.With(config, attrs{"max_new_jobs": 0, "max_messages": 0})
+					job[name] = examples[name].accepted[is.value]
+					l.config = known
+					sent := s.Counts()
+					if sent.Create+sent.Message == is.posts { // nothing is due that would count
+						l.config = fakecli.With(known, attrs{"max_new_jobs": 0, "max_messages": 0})
 					}
-					diags := apply(t, c, cli.Run(fmt.Sprint("run", run)), provider, job)
-					stops := what == "lost create" && step.value > 0 && strings.HasPrefix(name, "prompt") // until a person decides
+					diags := l.run(cli.Run(fmt.Sprint("run", run)), step{objects: []object{{address: "docs", job: job}}})
+					stops := what == "lost create" && is.value > 0 && strings.HasPrefix(name, "prompt") // until a person decides
 					if stops {
-						step.posts = sent.Create + sent.Message
+						is.posts = sent.Create + sent.Message
 					}
-					if got := s.Counts(); got.Create+got.Message != step.posts || fakecli.Failed(diags) != stops {
-						t.Fatalf("run %d, %v: %d POSTs so far, want %d, fails %t. Has %s its own value and send (arguments.go), and simulator and client its field?\n%s",
-							run, job[name], got.Create+got.Message, step.posts, stops, name, fakecli.Text(diags))
+					if got := s.Counts(); got.Create+got.Message != is.posts || fakecli.Failed(diags) != stops {
+						t.Fatalf("%s, %s, run %d, %v: %d POSTs so far, want %d, fails %t. Has %s its own value and send (arguments.go), and simulator and client its field?\n%s",
+							name, what, run, job[name], got.Create+got.Message, is.posts, stops, name, fakecli.Text(diags))
 					}
-					if field := examples[name].field; field != "" && step.posts > sent.Create+sent.Message {
+					if field := examples[name].field; field != "" && is.posts > sent.Create+sent.Message {
 						posts := slices.DeleteFunc(s.Requests(), func(r simulator.Request) bool { return r.Kind == simulator.KindGet })
 						value, has := posts[len(posts)-1].Fields[field]
 						got, _ := json.Marshal(value)
@@ -113,8 +114,8 @@ func TestAdoption_everyArgument(t *testing.T) {
 							t.Errorf("for %s = %s, the service got %s = %s, %t", name, want, field, got, has)
 						}
 					}
-					if step.isLost {
-						*c = before
+					if is.isLost {
+						l.state = before
 					}
 				}
 			})

@@ -119,9 +119,7 @@ func importTo(l *life, address string) { l.imports(address, l.s.OnlyJob(l.t).ID)
 // the create stops.
 func TestNames_N09_plannedInApply(t *testing.T) {
 	s := harness.NewService(t, harness.Always(simulator.Script{}))
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
-	c := fakecli.New(t, config)
-	startRun(c, "run", config)
+	c := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}}))
 	job := func(prompt string) attrs { return attrs{"name": "docs", "prompt": prompt} }
 	wantErrors(t, append(c.Plan(t.Context(), job("A")), c.Apply(t.Context(), job("A"))...))
 	c.Forget()

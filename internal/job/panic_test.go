@@ -87,9 +87,8 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 // Red without: recoverAsError in each of them, report.
 func TestX06_panic_anywhere(t *testing.T) {
 	s := harness.NewService(t, nil)
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
 	c, more := fakecli.New(t, s.Attrs()), attrs{"prompt": "write more"}
-	apply(t, c, "first", config, attrs{"prompt": "write"})
+	wantErrors(t, c.Run(t.Context(), attrs{"prompt": "write"}))
 	id, existing := s.OnlyJob(t).ID, *c
 	planned := func(ctx context.Context) []*tfprotov6.Diagnostic { return c.ApplyPlanned(ctx, more) }
 	invoke := func(action string, config attrs) func(context.Context) []*tfprotov6.Diagnostic {
