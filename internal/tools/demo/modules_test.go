@@ -16,21 +16,15 @@ const (
 	first  = "Add a quickstart for the Python SDK"
 )
 
-// startModule is start with a copy of the module in a folder of the root module, because init writes into it.
-func startModule(t *testing.T, folder string, endings ...string) *trial {
+// startModule is start with a copy of the module as the root module, because init writes into it.
+func startModule(t *testing.T, endings ...string) *trial {
 	t.Helper()
 	s := start(t, 0)
 	s.config = withInit
-	s.copyModule(folder, endings...)
-	return s
-}
-
-// copyModule copies the module into a folder of the root module.
-func (s *trial) copyModule(folder string, endings ...string) {
-	s.Helper()
-	for _, file := range filesIn(s.T, filepath.Join(root, "examples", module), endings...) {
-		s.write(path.Join(folder, file), read(s.T, path.Join(module, file)))
+	for _, file := range filesIn(t, filepath.Join(root, "examples", module), endings...) {
+		s.write(file, read(t, path.Join(module, file)))
 	}
+	return s
 }
 
 // The module's tests on the CLI that is there.
@@ -44,7 +38,7 @@ func TestAccModuleTests(t *testing.T) {
 	} {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
-			s := startModule(t, ".", ".tf", "test.hcl")
+			s := startModule(t, ".tf", "test.hcl")
 			if want == nil {
 				s.env = nil // a mock needs none
 			}
@@ -60,7 +54,7 @@ func TestAccModuleTests(t *testing.T) {
 // The module's example.
 func TestAccModule(t *testing.T) {
 	t.Parallel()
-	s := startModule(t, ".", ".tf")
+	s := startModule(t, ".tf")
 	s.dir = filepath.Join(s.dir, "examples", "complete")
 	s.call("init")
 	s.apply()
