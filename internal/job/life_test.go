@@ -4,12 +4,9 @@
 package job_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -133,7 +130,7 @@ func (l *life) run(run cli.Run, s step) (diags []*tfprotov6.Diagnostic) {
 	if s.unconfigured {
 		l.config = fakecli.With(known, attrs{"admin_key": unknown{}})
 	}
-	before := l.stored()
+	before := l.records()
 	planning, process := l.connect(run, "plan")
 	l.config = known
 	planned := map[string]*fakecli.CLI{}
@@ -143,7 +140,7 @@ func (l *life) run(run cli.Run, s step) (diags []*tfprotov6.Diagnostic) {
 		planned[o.address] = &c
 	}
 	process.Drain(l.t.Context())
-	if diff := cmp.Diff(before, l.stored()); diff != "" {
+	if diff := cmp.Diff(before, l.records()); diff != "" {
 		l.t.Errorf("the plan has written to the journal (-before +after):\n%s", diff)
 	}
 	if s.planOnly || fakecli.Failed(diags) {
@@ -303,21 +300,6 @@ func forgets(l *life) {
 	}
 }
 
-// stored is the text of each file of the journal, by path.
-func (l *life) stored() map[string]string {
-	l.t.Helper()
-	files, err := filepath.Glob(filepath.Join(l.folder, "*", "*", "*.json"))
-	all := map[string]string{}
-	for _, file := range files {
-		text, readErr := os.ReadFile(file)
-		if err = errors.Join(err, readErr); err != nil {
-			l.t.Fatal(err)
-		}
-		all[file] = string(text)
-	}
-	return all
-}
-
 // journal is the journal as another run opens it.
 func (l *life) journal() *journal.Journal {
 	l.t.Helper()
@@ -330,7 +312,7 @@ func (l *life) journal() *journal.Journal {
 	return journal.Open(process, journal.Options{Place: place.Find(location, service, process), RequestTimeout: time.Hour})
 }
 
-// records are those of the journal, by name.
+// records are those of the journal, as their keys are.
 func (l *life) records() []*journal.Record {
 	l.t.Helper()
 	all, err := l.journal().All(l.t.Context())

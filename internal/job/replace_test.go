@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // Whoever asks for another job gets one, with create_before_destroy or without, and a taint alone pays nothing again.
@@ -50,11 +51,8 @@ func TestReplacement(t *testing.T) {
 		taints := func(l *life) { l.state["docs"][0].Tainted = true }
 		isFree := func(l *life) { // an apply could not record that it adopted the job
 			taints(l)
-			for file, text := range l.stored() {
-				text = strings.Replace(text, `"name":"docs"`, `"name":"docs","released":true`, 1)
-				if err := errors.Join(os.Remove(file), os.WriteFile(file, []byte(text), 0o400)); err != nil {
-					l.t.Error(err)
-				}
+			if err := l.journal().Release(l.t.Context(), harness.Project, "docs", l.s.OnlyJob(l.t).ID, journal.AnyAdoption); err != nil {
+				l.t.Error(err)
 			}
 		}
 		later1m := func(*life) { time.Sleep(time.Minute) }
@@ -122,10 +120,8 @@ func TestReplacement(t *testing.T) {
 func TestReplacement_taintedWithoutJournal(t *testing.T) {
 	off := func(l *life) { l.config["journal"] = attrs{"enabled": false} }
 	vanished := func(l *life) {
-		for file := range l.stored() {
-			if err := os.RemoveAll(filepath.Dir(file)); err != nil {
-				l.t.Error(err)
-			}
+		if err := errors.Join(os.RemoveAll(l.folder), os.Mkdir(l.folder, 0o700)); err != nil {
+			l.t.Error(err)
 		}
 	}
 	lives := map[string][]step{
