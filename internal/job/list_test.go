@@ -34,11 +34,6 @@ func TestList(t *testing.T) {
 			want: []string{"active app", "active docs"},
 		},
 		"a destroyed job": {before: func(l *life) { run(l, one); run(l, gone("a")) }, want: []string{"active a"}},
-		"a job with other triggers since": {
-			before: func(l *life) { run(l, one); lost(l); run(l, one.with(attrs{"triggers": attrs{"v": "2"}})) },
-			want:   []string{"active a"},
-		},
-		"an imported job": {before: func(l *life) { l.imports("a", ended(l.s)); run(l, one) }, want: []string{"completed a"}},
 		"an unknown outcome": {
 			before: func(l *life) { unanswered(simulator.KindCreate)(l); run(l, one) },
 			says:   []string{"Outcome of agent job create unknown", `"a" in project proj_1 at 2`, "request "},

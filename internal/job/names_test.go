@@ -42,9 +42,6 @@ func TestNames(t *testing.T) {
 		"N11 imported": {
 			{before: imports, objects: onlyA, after: has("a 1")}, {objects: onlyA}, {before: lost, objects: onlyA, says: []string{adopted}},
 		},
-		"imported, with triggers": {
-			{before: imports, objects: triggered, after: has("a 1")}, {objects: triggered}, {before: lost, objects: triggered, says: []string{adopted}},
-		},
 		"imported, with triggers, and an ignored prompt": {
 			{before: imports, objects: []object{ignoring(triggered[0], "prompt")}, after: has("a 1")}, {objects: triggered}, {before: lost, objects: triggered, says: []string{adopted}},
 		},
