@@ -209,8 +209,8 @@ func TestAction_arguments(t *testing.T) {
 			}
 		}
 		s.Sent(t, 0, 0)
-		_, diags = c.Invoke(t.Context(), a.name, fakecli.With(a.config, attrs{"prompt": nil, "prompt_wo": "write"}))
-		if prompts := s.OnlyJob(t).Prompts; len(diags) > 0 || prompts[len(prompts)-1] != "write" {
+		_, diags = c.Invoke(t.Context(), a.name, fakecli.With(a.config, attrs{"prompt": nil, "prompt_wo": "\ufeffa \r\nb\rc\n"}))
+		if prompts := s.OnlyJob(t).Prompts; len(diags) > 0 || prompts[len(prompts)-1] != "\ufeffa \nb\rc\n" { // as written, but for CRLF
 			t.Errorf("prompts %q: %s", prompts, fakecli.Text(diags))
 		}
 	})

@@ -4,7 +4,6 @@
 package job_test
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,17 +58,21 @@ func TestPlanBeyondLimit(t *testing.T) {
 	})
 }
 
-// An apply plans each resource again. Once it has begun, its calls refuse what is beyond the limit, and not its plans.
-func TestPlanBeyondLimit_inApply(t *testing.T) {
-	s := harness.NewService(t, harness.Always(simulator.Script{}))
-	c := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"max_new_jobs": 1}))
-	for i, want := range [][]string{nil, {tooManyJobs}} {
+// An apply plans each resource again, and a failed plan in an apply may leave a deposed object. So that plan says nothing of a second resource
+// with a name, nor of a job beyond a limit: its create stops.
+func TestPlanInApply(t *testing.T) {
+	for summary, name := range map[string]string{"Duplicate agent job name": "first", tooManyJobs: "second"} {
+		s := harness.NewService(t, harness.Always(simulator.Script{}))
+		limit := map[bool]any{true: 1}[summary == tooManyJobs]
+		c := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"max_new_jobs": limit, "journal": attrs{"url": t.TempDir() + stateName}}))
+		wantErrors(t, c.Run(t.Context(), attrs{"name": "first", "prompt": "A"}))
 		c.Forget()
-		c.Name = fmt.Sprint("job ", i)
-		wantErrors(t, c.Plan(t.Context(), writing("write", "1")))
-		wantErrors(t, c.ApplyPlanned(t.Context(), writing("write", "1")), want...)
+		wantErrors(t, c.Plan(t.Context(), attrs{"name": name, "prompt": "B"}))
+		wantErrors(t, c.ApplyPlanned(t.Context(), attrs{"name": name, "prompt": "B"}), summary)
+		if s.Sent(t, 1, 0); !c.State.IsNull() {
+			t.Error(c.State)
+		}
 	}
-	s.Sent(t, 1, 0)
 }
 
 // A saved plan may have been made where no limit was set. Actions and resources share the count.

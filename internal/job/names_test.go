@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // gone is a resource that is not in the configuration any more.
@@ -111,19 +109,3 @@ func TestNames(t *testing.T) {
 }
 
 func importTo(l *life, address string) { l.imports(address, l.s.OnlyJob(l.t).ID) }
-
-// Of two new resources with one name, an apply's own plan says nothing, because a failed plan in an apply may leave a deposed object:
-// the create stops.
-func TestNames_N09_plannedInApply(t *testing.T) {
-	s := harness.NewService(t, harness.Always(simulator.Script{}))
-	c := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}}))
-	job := func(prompt string) attrs { return attrs{"name": "docs", "prompt": prompt} }
-	wantErrors(t, append(c.Plan(t.Context(), job("A")), c.Apply(t.Context(), job("A"))...))
-	c.Forget()
-	wantErrors(t, c.Plan(t.Context(), job("B")))
-	wantErrors(t, c.ApplyPlanned(t.Context(), job("B")), "Duplicate agent job name")
-	s.Sent(t, 1, 0)
-	if !c.State.IsNull() {
-		t.Error(c.State)
-	}
-}

@@ -26,21 +26,17 @@ import (
 // panicking is a provider that panics, with the key as the value, at each poll of a wait or,
 // with early, as soon as a call has read its arguments.
 type panicking struct {
-	agent
+	frameworkprovider.ProviderWithActions
+
 	early bool
 }
 
-// agent has all that plugin.NewServer needs.
-type agent interface {
-	frameworkprovider.ProviderWithActions
-}
-
 func newPanicking(early bool) frameworkprovider.Provider {
-	return &panicking{provider.New("test", provider.Options{}).(agent), early}
+	return &panicking{provider.New("test", provider.Options{}).(frameworkprovider.ProviderWithActions), early}
 }
 
 func (p *panicking) Configure(ctx context.Context, req frameworkprovider.ConfigureRequest, resp *frameworkprovider.ConfigureResponse) {
-	p.agent.Configure(ctx, req, resp)
+	p.ProviderWithActions.Configure(ctx, req, resp)
 	if data, ok := resp.ResourceData.(*job.ProviderData); ok {
 		data.Waiter.Poller = p
 		if p.early {
