@@ -57,9 +57,6 @@ func TestNames(t *testing.T) {
 		"imported with a name that has another job": {
 			first, {before: importsBeside, objects: onlyA, says: []string{mayOtherJob}, creates: 1, after: has("a 2")}, {objects: onlyA, creates: 1},
 		},
-		"imported with a name that a new one gets": {
-			{before: imports, objects: []object{a, a.at("other")}, planOnly: true, says: []string{duplicate}},
-		},
 		"one job in two resources": {
 			first, {before: oneInTwo, objects: []object{a, named("b", "A")}, planOnly: true, says: []string{duplicate}, creates: 1},
 		},

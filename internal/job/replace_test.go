@@ -79,7 +79,6 @@ func TestReplacement(t *testing.T) {
 				{objects: a, creates: 2, messages: 1, after: has("docs 2")},
 			},
 			"N25 failed":                             {failed1, {objects: fail, says: []string{"the next apply sends nothing, and fails again"}, creates: 1}, failed1, {objects: a, creates: 2, after: has("docs 2")}, stays(2)},
-			"failed, and given up":                   {failed1, {before: forgets, objects: a, creates: 2, after: has("docs 2")}, stays(2)},
 			"failed, and another name":               {failed1, {objects: of("A", attrs{"name": "other"}), creates: 2, after: has("docs 1!", "other 2")}},
 			"failed, and warned of":                  {failed1, {objects: of("fail", onFailure("warn")), says: []string{"The job stays in the state."}, creates: 1}},
 			"failed, and active again":               {failed1, {before: becomes("completed"), objects: fail, creates: 1}},

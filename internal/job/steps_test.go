@@ -83,14 +83,13 @@ func TestJob_steps(t *testing.T) {
 		"a job that was not found": {
 			first,
 			{
-				before:    func(l *life) { l.s.Forget(l.s.OnlyJob(l.t).ID); l.config["max_messages"] = 0 }, // the plan counts no message
+				before:    func(l *life) { l.s.Forget(l.s.OnlyJob(l.t).ID); l.config["max_messages"] = 0 }, // which the plan does not check
 				meanwhile: func(l *life) { delete(l.config, "max_messages") },
 				objects:   of(b), says: []string{"WARNING: Agent job not found", notAccepted}, creates: 1, messages: 1, after: counted("0"),
 			},
 		},
-		"another one in the apply":    {first, {objects: planned(b, c), creates: 1, messages: 1}, {objects: of(c), creates: 1, messages: 1}},
-		"a new one in the apply only": {first, {objects: planned(fakecli.With(a, longer), fakecli.With(b, longer)), says: []string{broken}, creates: 1}},
-		"the old one in the apply":    {first, {objects: planned(b, a), says: []string{broken}, creates: 1}},
+		"another one in the apply": {first, {objects: planned(b, c), creates: 1, messages: 1}, {objects: of(c), creates: 1, messages: 1}},
+		"the old one in the apply": {first, {objects: planned(b, a), says: []string{broken}, creates: 1}},
 	}
 	for _, steps := range lives {
 		steps[0].before = func(l *life) { l.config["journal"] = attrs{"enabled": false} }
