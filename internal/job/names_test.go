@@ -60,10 +60,9 @@ func TestNames(t *testing.T) {
 		"one job in two resources": {
 			first, {before: oneInTwo, objects: []object{a, named("b", "A")}, planOnly: true, says: []string{duplicate}, creates: 1},
 		},
-		"another name, which a new one gets": {first, {objects: []object{renamed, named("b", "B").at("other")}, planOnly: true, says: []string{duplicate}, creates: 1}},
-		"N09 two new ones with one prompt":   {{objects: []object{a, a.at("other")}, says: []string{duplicate}, creates: 1}},
-		"two projects":                       {{objects: []object{a, named("a", "B").at("other").with(attrs{"project_id": "proj_2"})}, creates: 2}},
-		"two jobs get one name":              {both, {objects: []object{a, named("a", "B").at("b")}, says: []string{duplicate, mayStop}, creates: 2, after: has("a 1", "b 2")}},
+		"N09 two new ones with one prompt": {{objects: []object{a, a.at("other")}, says: []string{duplicate}, creates: 1}},
+		"two projects":                     {{objects: []object{a, named("a", "B").at("other").with(attrs{"project_id": "proj_2"})}, creates: 2}},
+		"two jobs get one name":            {both, {objects: []object{a, named("a", "B").at("b")}, says: []string{duplicate, mayStop}, creates: 2, after: has("a 1", "b 2")}},
 	}
 	for _, isFirst := range []bool{true, false} {
 		inOrder := func(one, other object) []object {

@@ -55,7 +55,6 @@ func TestReplacement(t *testing.T) {
 				l.t.Error(err)
 			}
 		}
-		later1m := func(*life) { time.Sleep(time.Minute) }
 		triggers := func(v any) attrs { return attrs{"triggers": attrs{"v": v}} }
 		onFailure := func(what string) attrs { return attrs{"wait": attrs{"on_failure": what}} }
 		short := func(prompt string) []object { return of(prompt, attrs{"timeouts": attrs{"create": "500ms"}}) }
@@ -75,7 +74,7 @@ func TestReplacement(t *testing.T) {
 				{objects: of("A", nil), creates: 1, messages: 1, after: has("docs 1")}, {objects: of("A", nil), creates: 1, messages: 1},
 			},
 			"cut short, and its job refuses messages": {
-				{objects: short("once"), says: []string{stillRunning}, creates: 1}, {before: later1m, objects: a, says: []string{notAccepted}, creates: 1, messages: 1},
+				{objects: short("once"), says: []string{stillRunning}, creates: 1}, {before: func(*life) { time.Sleep(time.Minute) }, objects: a, says: []string{notAccepted}, creates: 1, messages: 1},
 				{objects: a, creates: 2, messages: 1, after: has("docs 2")},
 			},
 			"N25 failed":                             {failed1, {objects: fail, says: []string{"the next apply sends nothing, and fails again"}, creates: 1}, failed1, {objects: a, creates: 2, after: has("docs 2")}, stays(2)},

@@ -87,9 +87,7 @@ func TestAccPipeline(t *testing.T) {
 				} else if step.retries { // the journal is gone, so the error names -replace instead
 					r.values["var.TF_CLI_ARGS_plan"] = "-replace=agent_job.this"
 				}
-				began := time.Now()
 				text, failed = run(r, caller)
-				t.Logf("%s: %s", step.name, time.Since(began).Round(time.Millisecond))
 				if step.job > len(jobs) {
 					jobs = append(jobs, nil)
 				}
