@@ -46,18 +46,6 @@ func eachAction(t *testing.T, script simulator.Script, test func(t *testing.T, s
 	})
 }
 
-// A message to a job whose id is not known before the action runs, and then is none, starts no job.
-func TestAction_withoutJob(t *testing.T) {
-	s := harness.NewService(t, nil)
-	c := fakecli.New(t, s.Attrs())
-	for _, id := range []any{"", nil, "a/b"} {
-		wanted, _ := c.PlanAction(t.Context(), "agent_send_message", attrs{"prompt": "write", "job_id": id})
-		_, diags := c.InvokeUnplanned(t.Context(), "agent_send_message", wanted)
-		fakecli.WantPath(t, diags, "job_id")
-	}
-	s.Sent(t, 0, 0)
-}
-
 // Each row runs with both actions; ID is the job's.
 func TestAction_ends(t *testing.T) {
 	const link = "https://github.com/example/docs/pull/77"
@@ -213,9 +201,16 @@ func TestAction_arguments(t *testing.T) {
 			_, diags = c.InvokeUnplanned(t.Context(), a.name, wanted)
 			harness.Contains(t, fakecli.Text(diags), "ERROR: Invalid prompt: ", test.late, "sent to project "+harness.Project)
 		}
+		for _, id := range []any{"", nil, "a/b"} {
+			if a.jobID != "" { // an id that the plan does not know, and that then is none, starts no job
+				wanted, _ := c.PlanAction(t.Context(), a.name, fakecli.With(a.config, attrs{"job_id": id}))
+				_, diags = c.InvokeUnplanned(t.Context(), a.name, wanted)
+				fakecli.WantPath(t, diags, "job_id")
+			}
+		}
 		s.Sent(t, 0, 0)
-		_, diags = c.Invoke(t.Context(), a.name, fakecli.With(a.config, attrs{"prompt": nil, "prompt_wo": "write"}))
-		if prompts := s.OnlyJob(t).Prompts; len(diags) > 0 || prompts[len(prompts)-1] != "write" {
+		_, diags = c.Invoke(t.Context(), a.name, fakecli.With(a.config, attrs{"prompt": nil, "prompt_wo": "\ufeffa \r\nb\rc\n"}))
+		if prompts := s.OnlyJob(t).Prompts; len(diags) > 0 || prompts[len(prompts)-1] != "\ufeffa \nb\rc\n" { // as written, but for CRLF
 			t.Errorf("prompts %q: %s", prompts, fakecli.Text(diags))
 		}
 	})

@@ -32,7 +32,8 @@ var badPrompts = []any{"", " \t\n\u00a0", "a\x00b", "a\xffb"}
 // Red without: any value in areArgumentsKnown.
 func TestArguments_notKnown(t *testing.T) {
 	tests := map[string][]step{}
-	for _, name := range arguments(t) {
+	for _, a := range argumentSchemas(t) {
+		name := a.Name
 		if strings.HasPrefix(name, "prompt") || name == "wait" || name == "timeouts" {
 			continue
 		}
@@ -45,15 +46,7 @@ func TestArguments_notKnown(t *testing.T) {
 	play(t, tests)
 }
 
-// arguments are what a configuration sets.
-func arguments(t *testing.T) (names []string) {
-	t.Helper()
-	for _, attribute := range argumentSchemas(t) {
-		names = append(names, attribute.Name)
-	}
-	return names
-}
-
+// argumentSchemas are those of what a configuration sets.
 func argumentSchemas(t *testing.T) []*tfprotov6.SchemaAttribute {
 	t.Helper()
 	all := fakecli.Unconfigured(t).Schemas().ResourceSchemas["agent_job"].Block.Attributes

@@ -17,9 +17,11 @@ func TestDataSource(t *testing.T) {
 	t.Setenv("AGENT_PROJECT_ID", "")
 	script := simulator.Script{Status: "active", Extra: map[string]any{"prLink": "javascript:alert(1)"}}
 	harness.Bubble(t, harness.Always(script), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
-		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), fakecli.With(s.Attrs(), attrs{"project_id": nil}))
 		id := s.Create(harness.Project, "write").ID
-
+		if state, _ := c.Data(t.Context(), attrs{"id": id}); c.Attribute(state, "project_id") != harness.Project {
+			t.Errorf("the default project is not in %s", state)
+		}
+		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), fakecli.With(s.Attrs(), attrs{"project_id": nil}))
 		_, diags := c.Data(t.Context(), attrs{"id": id})
 		fakecli.WantPath(t, diags, "project_id")
 		state, diags := c.Data(t.Context(), attrs{"id": id, "project_id": harness.Project})
@@ -36,7 +38,7 @@ func TestDataSource(t *testing.T) {
 		harness.Contains(t, fakecli.Text(diags), "ERROR: Failed to read agent job", "503 Service Unavailable")
 		s.ClearFaults()
 		s.Forget(id)
-		_, diags = c.Data(t.Context(), attrs{"id": id})
+		_, diags = c.Data(t.Context(), attrs{"id": id, "project_id": harness.Project})
 		harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job not found", "job "+id+" in project proj_1.", "project_id")
 	})
 }

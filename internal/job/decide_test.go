@@ -81,4 +81,8 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+	plan := new(jobModel)
+	if (change{effect: sendMessage, isMissing: true}).setValues(plan, plan); !plan.Messages.IsUnknown() {
+		t.Error("a plan counts a message to a job that the last refresh did not find")
+	}
 }

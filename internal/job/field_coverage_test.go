@@ -29,33 +29,24 @@ var contract = []struct{ field, description, attribute string }{
 	{"archivedAt", "string, ISO 8601 UTC", "archived_at"},
 }
 
-// record is one of the service with these values, but for the id, which the simulator chooses.
-func record(value func(field string) any) map[string]any {
-	source := map[string]any{}
-	fields := map[string]any{"source": source}
-	for _, row := range contract {
-		switch name, inSource := strings.CutPrefix(row.field, "source."); {
-		case inSource:
-			source[name] = value(row.field)
-		case row.field != "id" && row.field != "source":
-			fields[row.field] = value(row.field)
-		}
-	}
-	return fields
-}
-
 // Every field of the service's record is exposed, with its value, by the resource and the data source. Neither the key,
 // if the service echoes it, nor a control character comes into the state. Red without: printable in set, and key.text in decodeJob. (P05)
 func TestFieldCoverage(t *testing.T) {
 	const link = "https://example.com/pull/77"
-	extra := record(func(field string) any { return "a\x1b[31m" + harness.CanaryKey + field })
-	extra["prLink"] = link
+	source := map[string]any{}
+	extra := map[string]any{"source": source, "prLink": link}
 	exposed, want := []string{"project_id"}, []string{`"pr_link":tftypes.String<"` + link + `">`}
 	for _, row := range contract {
 		exposed = append(exposed, row.attribute)
-		if row.field != "id" && row.field != "source" && row.field != "prLink" {
-			want = append(want, fmt.Sprintf(`%q:tftypes.String<"a\u001b[31m(sensitive value)%s">`, row.attribute, row.field))
+		if row.field == "id" || row.field == "source" || row.field == "prLink" {
+			continue
 		}
+		fields, name := extra, row.field
+		if inSource, ok := strings.CutPrefix(name, "source."); ok {
+			fields, name = source, inSource
+		}
+		fields[name] = "a\x1b[31m" + harness.CanaryKey + row.field
+		want = append(want, fmt.Sprintf(`%q:tftypes.String<"a\u001b[31m(sensitive value)%s">`, row.attribute, row.field))
 	}
 	s := harness.NewService(t, harness.Always(simulator.Script{Extra: extra}))
 	c := fakecli.New(t, s.Attrs())

@@ -4,22 +4,21 @@
 package job_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
+	"net/url"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -53,11 +52,12 @@ type life struct {
 
 // step is a run: a plan, and its apply if that does not fail.
 type step struct {
-	before            func(l *life)
+	before, meanwhile func(l *life) // before the plan, and between it and the apply
 	objects           []object
 	planOnly          bool
 	unconfigured      bool     // the plan does not know the provider's key yet
-	says              []string // severity and summary of each diagnostic
+	once              bool     // the apply does not plan again, as with some hosts
+	says              []string // severity and summary of each diagnostic, or other words in it
 	creates, messages int      // so far
 	after             func(l *life)
 }
@@ -90,16 +90,20 @@ func (l *life) play(i int, s step) {
 		s.before(l)
 	}
 	diags := l.run(cli.Run(fmt.Sprint("run ", i)), s)
-	var got []string
-	for _, d := range diags {
-		got = append(got, fmt.Sprintf("%s: %s", d.Severity, d.Summary))
+	isSaid := func(words string, d *tfprotov6.Diagnostic) bool {
+		return strings.Contains(fakecli.Text([]*tfprotov6.Diagnostic{d}), words)
 	}
-	if diff := cmp.Diff(s.says, got, cmpopts.EquateEmpty()); diff != "" {
-		l.t.Errorf("step %d says (-want +got):\n%s%s", i, diff, fakecli.Text(diags))
+	if !slices.EqualFunc(s.says, diags, isSaid) {
+		l.t.Errorf("step %d does not say %q, but:\n%s", i, s.says, fakecli.Text(diags))
 	}
 	sent := l.s.Counts()
 	if diff := cmp.Diff([2]int{s.creates, s.messages}, [2]int{sent.Create, sent.Message}); diff != "" {
 		l.t.Errorf("step %d: creates and messages so far (-want +got):\n%s%s", i, diff, fakecli.Text(diags))
+	}
+	for address, all := range l.state { // a state of a thousand jobs has a thousand of them
+		if private := all[0].Private; len(private) > 200 {
+			l.t.Errorf("step %d: the private state of %s has %d bytes: %s", i, address, len(private), private)
+		}
 	}
 	if s.after != nil {
 		s.after(l)
@@ -126,7 +130,7 @@ func (l *life) run(run cli.Run, s step) (diags []*tfprotov6.Diagnostic) {
 	if s.unconfigured {
 		l.config = fakecli.With(known, attrs{"admin_key": unknown{}})
 	}
-	before := l.stored()
+	before := l.records()
 	planning, process := l.connect(run, "plan")
 	l.config = known
 	planned := map[string]*fakecli.CLI{}
@@ -136,18 +140,21 @@ func (l *life) run(run cli.Run, s step) (diags []*tfprotov6.Diagnostic) {
 		planned[o.address] = &c
 	}
 	process.Drain(l.t.Context())
-	if diff := cmp.Diff(before, l.stored()); diff != "" {
+	if diff := cmp.Diff(before, l.records()); diff != "" {
 		l.t.Errorf("the plan has written to the journal (-before +after):\n%s", diff)
 	}
 	if s.planOnly || fakecli.Failed(diags) {
 		return diags
+	}
+	if s.meanwhile != nil {
+		s.meanwhile(l)
 	}
 	applying, process := l.connect(run, "apply")
 	defer process.Drain(l.t.Context())
 	for _, o := range s.objects {
 		c := planned[o.address]
 		c.Server = applying.Server
-		diags = append(diags, l.apply(c, o)...)
+		diags = append(diags, l.apply(c, o, s.once)...)
 	}
 	return diags
 }
@@ -196,7 +203,7 @@ func (l *life) planCurrent(c *fakecli.CLI, o object) []*tfprotov6.Diagnostic {
 }
 
 // apply does what was planned.
-func (l *life) apply(c *fakecli.CLI, o object) (diags []*tfprotov6.Diagnostic) {
+func (l *life) apply(c *fakecli.CLI, o object, once bool) (diags []*tfprotov6.Diagnostic) {
 	l.t.Helper()
 	all := l.state[o.address]
 	deposed := all[:max(0, len(all)-1)]
@@ -210,7 +217,7 @@ func (l *life) apply(c *fakecli.CLI, o object) (diags []*tfprotov6.Diagnostic) {
 	if !o.deposedLast {
 		destroyDeposed()
 	}
-	left, more := l.applyCurrent(c, o)
+	left, more := l.applyCurrent(c, o, once)
 	diags = append(diags, more...)
 	if o.deposedLast {
 		destroyDeposed()
@@ -221,7 +228,7 @@ func (l *life) apply(c *fakecli.CLI, o object) (diags []*tfprotov6.Diagnostic) {
 	return diags
 }
 
-func (l *life) applyCurrent(c *fakecli.CLI, o object) (left stored, diags []*tfprotov6.Diagnostic) {
+func (l *life) applyCurrent(c *fakecli.CLI, o object, once bool) (left stored, diags []*tfprotov6.Diagnostic) {
 	l.t.Helper()
 	ctx := l.t.Context()
 	if c.Replace && o.createFirst { // a CLI does not load what it replaces before the create
@@ -236,6 +243,8 @@ func (l *life) applyCurrent(c *fakecli.CLI, o object) (left stored, diags []*tfp
 	case o.gone && c.State.IsNull():
 	case o.gone:
 		diags = c.Delete(ctx, c.PlannedPrivate)
+	case once:
+		diags = c.ApplyPlanned(ctx, o.job)
 	default:
 		diags = c.Apply(ctx, o.job)
 	}
@@ -291,40 +300,24 @@ func forgets(l *life) {
 	}
 }
 
-// stored is the text of each file of the journal, by path.
-func (l *life) stored() map[string]string {
+// journal is the journal as another run opens it.
+func (l *life) journal() *journal.Journal {
 	l.t.Helper()
-	files, err := filepath.Glob(filepath.Join(l.folder, "*", "*", "*.json"))
-	all := map[string]string{}
-	for _, file := range files {
-		text, readErr := os.ReadFile(file)
-		if err = errors.Join(err, readErr); err != nil {
-			l.t.Fatal(err)
-		}
-		all[file] = string(text)
+	location, err := place.ParseURL(l.folder + stateName)
+	service, _ := url.Parse(l.s.URL)
+	if err != nil {
+		l.t.Fatal(err)
 	}
-	return all
+	process := harness.Process("another")
+	return journal.Open(process, journal.Options{Place: place.Find(location, service, process), RequestTimeout: time.Hour})
 }
 
-// records are those of the journal, by name.
-func (l *life) records() map[string]journal.Record {
+// records are those of the journal, as their keys are.
+func (l *life) records() []*journal.Record {
 	l.t.Helper()
-	latest, stored := map[string]string{}, l.stored()
-	for file := range stored {
-		folder := filepath.Dir(file)
-		if has := latest[folder]; len(file) > len(has) || len(file) == len(has) && file > has {
-			latest[folder] = file
-		}
-	}
-	all := map[string]journal.Record{}
-	for _, file := range latest {
-		var r journal.Record
-		if err := json.Unmarshal([]byte(stored[file]), &r); err != nil {
-			l.t.Fatal(file, err)
-		}
-		if r.Name != "" { // it is not the proof that the folder honours conditions
-			all[r.Name] = r
-		}
+	all, err := l.journal().All(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
 	}
 	return all
 }
@@ -338,19 +331,16 @@ func has(want ...string) func(*life) {
 			numbers[job.ID] = i + 1
 		}
 		var got []string
-		for name, r := range l.records() {
-			got = append(got, fmt.Sprint(name, " ", numbers[r.Job], released(r)))
+		for _, r := range l.records() {
+			got = append(got, fmt.Sprint(r.Name, " ", numbers[r.Job], map[bool]string{true: "!"}[r.Released]))
 		}
-		slices.Sort(got)
 		if diff := cmp.Diff(want, got); diff != "" {
 			l.t.Errorf("records (-want +got):\n%s", diff)
 		}
 	}
 }
 
-func released(r journal.Record) string {
-	if r.Released {
-		return "!"
-	}
-	return ""
+// becomes gives the job of the resource another status.
+func becomes(status string) func(*life) {
+	return func(l *life) { l.s.SetStatus(l.state["docs"][0].Get("id").(string), status) }
 }

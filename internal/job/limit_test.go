@@ -4,7 +4,6 @@
 package job_test
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,47 +44,35 @@ func writing(prompt, week string) attrs {
 // An excess of messages is only a warning, because -replace may send none. The counting itself: TestLimits_Plan. New resources:
 // TestLowerLimitCounts.
 func TestPlanBeyondLimit(t *testing.T) {
-	for limit, test := range map[string]struct {
-		config attrs
-		says   string
-	}{
-		"max_new_jobs": {writing("write", "2"), "ERROR: " + tooManyJobs}, // a replacement
-		"max_messages": {writing("more", "1"), "WARNING: " + tooManyMessages},
-	} {
-		t.Run(limit, func(t *testing.T) {
-			s := harness.NewService(t, harness.Always(simulator.Script{}))
-			limits := fakecli.With(attrs{"max_new_jobs": 0, "max_messages": 0}, attrs{limit: 1})
-			limited := fakecli.New(t, fakecli.With(s.Attrs(), limits))
-			for i := range 2 {
-				c := fakecli.New(t, s.Attrs())
-				c.Name = fmt.Sprint("job ", i)
-				wantErrors(t, c.Run(t.Context(), writing("write", "1")))
-				c.Server = limited.Server
-				wantErrors(t, c.Plan(t.Context(), writing("write", "1"))) // nothing to count
-				c.Plan(t.Context(), test.config)                          // with -minimal-refresh (Terraform 1.17), its warnings are dropped
-				says := fakecli.Text(append(c.Refresh(t.Context()), c.Plan(t.Context(), test.config)...))
-				if i == 0 && strings.Contains(says, limit) {
-					t.Error(says)
-				} else if i > 0 {
-					harness.Contains(t, says, test.says, limit+" = 1: the prompt for ", " 2 of this run. Sent until then with this provider configuration, including requests that failed: 0 new jobs and 0 messages.", "-refresh=false")
-				}
-			}
-			s.Sent(t, 2, 0)
-		})
+	limit := func(what string) func(*life) { return func(l *life) { l.config[what] = 1 } }
+	both := func(prompt string, more attrs) []object {
+		return []object{named("a", prompt).with(more), named("b", prompt).with(more)}
 	}
+	sent, triggers := step{objects: both("A", nil), creates: 2}, attrs{"triggers": attrs{"v": "1"}}
+	play(t, map[string][]step{
+		"replacements": {sent, {before: limit("max_new_jobs"), objects: both("A", triggers), says: []string{"add -refresh=false."}, creates: 2}},
+		"messages": {sent, {
+			before: limit("max_messages"), objects: both("B", nil), creates: 2, messages: 1,
+			says: []string{"WARNING: " + tooManyMessages, "including requests that failed: 0 new jobs and 1 messages."},
+		}},
+	})
 }
 
-// An apply plans each resource again. Once it has begun, its calls refuse what is beyond the limit, and not its plans.
-func TestPlanBeyondLimit_inApply(t *testing.T) {
-	s := harness.NewService(t, harness.Always(simulator.Script{}))
-	c := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"max_new_jobs": 1}))
-	for i, want := range [][]string{nil, {tooManyJobs}} {
+// An apply plans each resource again, and a failed plan in an apply may leave a deposed object. So that plan says nothing of a second resource
+// with a name, nor of a job beyond a limit: its create stops.
+func TestPlanInApply(t *testing.T) {
+	for summary, name := range map[string]string{"Duplicate agent job name": "first", tooManyJobs: "second"} {
+		s := harness.NewService(t, harness.Always(simulator.Script{}))
+		limit := map[bool]any{true: 1}[summary == tooManyJobs]
+		c := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"max_new_jobs": limit, "journal": attrs{"url": t.TempDir() + stateName}}))
+		wantErrors(t, c.Run(t.Context(), attrs{"name": "first", "prompt": "A"}))
 		c.Forget()
-		c.Name = fmt.Sprint("job ", i)
-		wantErrors(t, c.Plan(t.Context(), writing("write", "1")))
-		wantErrors(t, c.ApplyPlanned(t.Context(), writing("write", "1")), want...)
+		wantErrors(t, c.Plan(t.Context(), attrs{"name": name, "prompt": "B"}))
+		wantErrors(t, c.ApplyPlanned(t.Context(), attrs{"name": name, "prompt": "B"}), summary)
+		if s.Sent(t, 1, 0); !c.State.IsNull() {
+			t.Error(c.State)
+		}
 	}
-	s.Sent(t, 1, 0)
 }
 
 // A saved plan may have been made where no limit was set. Actions and resources share the count.

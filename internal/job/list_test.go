@@ -4,17 +4,14 @@
 package job_test
 
 import (
-	"encoding/json"
 	"errors"
-	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
-	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -37,11 +34,6 @@ func TestList(t *testing.T) {
 			want: []string{"active app", "active docs"},
 		},
 		"a destroyed job": {before: func(l *life) { run(l, one); run(l, gone("a")) }, want: []string{"active a"}},
-		"a job with other triggers since": {
-			before: func(l *life) { run(l, one); lost(l); run(l, one.with(attrs{"triggers": attrs{"v": "2"}})) },
-			want:   []string{"active a"},
-		},
-		"an imported job": {before: func(l *life) { l.imports("a", ended(l.s)); run(l, one) }, want: []string{"completed a"}},
 		"an unknown outcome": {
 			before: func(l *life) { unanswered(simulator.KindCreate)(l); run(l, one) },
 			says:   []string{"Outcome of agent job create unknown", `"a" in project proj_1 at 2`, "request "},
@@ -54,7 +46,7 @@ func TestList(t *testing.T) {
 			want: []string{" a"}, says: []string{"Failed to read agent job", "in project proj_1 is listed", "A query sends no prompt."},
 		},
 		"a response that can still arrive": {
-			before: func(l *life) { run(l, one); pretendClaim(l.t, l.folder) },
+			before: func(l *life) { run(l, one); claims(l) },
 			want:   []string{"active a"}, says: []string{"Outcome of another run's request unknown", "Run it again in a few minutes"},
 		},
 		"without a journal": {
@@ -104,26 +96,12 @@ func TestList(t *testing.T) {
 	}
 }
 
-// pretendClaim makes a run of another machine send a message to the one job of a journal.
-func pretendClaim(t *testing.T, folder string) {
-	t.Helper()
-	var file string
-	var record map[string]any
-	for i := 1; i < 10; i++ { // the last version
-		files, _ := filepath.Glob(filepath.Join(folder, "*", "a-*", strconv.Itoa(i)+".json"))
-		if len(files) > 0 {
-			file = files[0]
-		}
-	}
-	text, err := os.ReadFile(file)
-	if err = errors.Join(err, json.Unmarshal(text, &record)); err != nil {
-		t.Fatal(err)
-	}
-	claim := maps.Clone(record["last"].(map[string]any))
-	claim["deadline"], claim["sender"], claim["job"], claim["message"] = "9999-01-01T00:00:00Z", map[string]any{"machine": "another"}, record["job"], true
-	record["claim"] = claim
-	text, _ = json.Marshal(record)
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
+// claims makes another run, which goes on, send a message to a job.
+func claims(l *life) {
+	l.t.Helper()
+	c := l.journal().Begin(l.t.Context(), journal.Wanted{Project: harness.Project, Name: "a", Job: l.s.OnlyJob(l.t).ID, Prompt: "B"})
+	_, _, err := c.Look(l.t.Context())
+	if err = errors.Join(err, c.Prove(), c.Claim()); err != nil {
+		l.t.Fatal(err)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // gone is a resource that is not in the configuration any more.
@@ -25,26 +23,22 @@ func TestNames(t *testing.T) {
 	// Another prompt for a job that is at work stops, whatever becomes of one that has completed.
 	unwaited := attrs{"wait": attrs{"enabled": false}}
 	atWork := []object{named("a", "slow").with(unwaited)}
-	exchanged := []object{renamed, named("a", "B").at("b")}
+	busy, exchanged := []object{atWork[0], named("b", "slow").with(unwaited)}, []object{named("b", "A").at("a"), named("a", "B").at("b")}
 	ignoring := func(o object, names ...string) object { o.ignored = names; return o }
 	imports := func(l *life) { ended(l.s); importTo(l, "a") }
 	importsBeside := func(l *life) { lost(l); l.imports("a", ended(l.s)) }
 	oneInTwo := func(l *life) { lost(l); importTo(l, "a"); importTo(l, "b") }
-	onlyA, removed := []object{a}, "WARNING: Active agent job removed from state"
+	onlyA, replacing, removed := []object{a}, "WARNING: Active agent job will be replaced", "WARNING: Active agent job removed from state"
 	lives := map[string][]step{
-		"N24 another name":        {first, {objects: []object{renamed}, creates: 2, after: has("a 1!", "b 2")}, {objects: []object{renamed}, creates: 2}},
-		"another name and prompt": {first, {objects: []object{named("b", "B").at("a")}, creates: 2, after: has("a 1!", "b 2")}},
-		"that of a destroyed job": {both, {objects: []object{a, gone("b")}, creates: 2}, {objects: []object{renamed}, creates: 3, after: has("a 1!", "b 3")}},
-		"given up and taken":      {first, {objects: []object{renamed, named("a", "A").at("other")}, says: []string{adopted}, creates: 2, after: has("a 1", "b 2")}},
+		"N24 another name":   {first, {objects: []object{renamed}, creates: 2, after: has("a 1!", "b 2")}, {objects: []object{renamed}, creates: 2}},
+		"given up and taken": {first, {objects: []object{renamed, named("a", "A").at("other")}, says: []string{adopted}, creates: 2, after: has("a 1", "b 2")}},
 		"N24 exchanged": { // the second one has not left its name yet, and no prompt goes to the job of the other one
-			both, {objects: exchanged, says: []string{mayStop, mayStop, stops}, creates: 3, after: has("a 3", "b 2!")},
+			{objects: busy, creates: 2},
+			{objects: exchanged, says: []string{mayStop, replacing, mayStop, replacing, removed, stops, removed}, creates: 3, after: has("a 3", "b 2!")},
 			{objects: exchanged, creates: 4, after: has("a 3", "b 4")},
 		},
 		"N11 imported": {
 			{before: imports, objects: onlyA, after: has("a 1")}, {objects: onlyA}, {before: lost, objects: onlyA, says: []string{adopted}},
-		},
-		"imported, with triggers": {
-			{before: imports, objects: triggered, after: has("a 1")}, {objects: triggered}, {before: lost, objects: triggered, says: []string{adopted}},
 		},
 		"imported, with triggers, and an ignored prompt": {
 			{before: imports, objects: []object{ignoring(triggered[0], "prompt")}, after: has("a 1")}, {objects: triggered}, {before: lost, objects: triggered, says: []string{adopted}},
@@ -63,16 +57,12 @@ func TestNames(t *testing.T) {
 		"imported with a name that has another job": {
 			first, {before: importsBeside, objects: onlyA, says: []string{mayOtherJob}, creates: 1, after: has("a 2")}, {objects: onlyA, creates: 1},
 		},
-		"imported with a name that a new one gets": {
-			{before: imports, objects: []object{a, a.at("other")}, planOnly: true, says: []string{duplicate}},
-		},
 		"one job in two resources": {
 			first, {before: oneInTwo, objects: []object{a, named("b", "A")}, planOnly: true, says: []string{duplicate}, creates: 1},
 		},
-		"another name, which a new one gets": {first, {objects: []object{renamed, named("b", "B").at("other")}, planOnly: true, says: []string{duplicate}, creates: 1}},
-		"N09 two new ones with one prompt":   {{objects: []object{a, a.at("other")}, says: []string{duplicate}, creates: 1}},
-		"two projects":                       {{objects: []object{a, named("a", "B").at("other").with(attrs{"project_id": "proj_2"})}, creates: 2}},
-		"two jobs get one name":              {both, {objects: []object{a, named("a", "B").at("b")}, says: []string{duplicate, mayStop}, creates: 2, after: has("a 1", "b 2")}},
+		"N09 two new ones with one prompt": {{objects: []object{a, a.at("other")}, says: []string{duplicate}, creates: 1}},
+		"two projects":                     {{objects: []object{a, named("a", "B").at("other").with(attrs{"project_id": "proj_2"})}, creates: 2}},
+		"two jobs get one name":            {both, {objects: []object{a, named("a", "B").at("b")}, says: []string{duplicate, mayStop}, creates: 2, after: has("a 1", "b 2")}},
 	}
 	for _, isFirst := range []bool{true, false} {
 		inOrder := func(one, other object) []object {
@@ -115,21 +105,3 @@ func TestNames(t *testing.T) {
 }
 
 func importTo(l *life, address string) { l.imports(address, l.s.OnlyJob(l.t).ID) }
-
-// Of two new resources with one name, an apply's own plan says nothing, because a failed plan in an apply may leave a deposed object:
-// the create stops.
-func TestNames_N09_plannedInApply(t *testing.T) {
-	s := harness.NewService(t, harness.Always(simulator.Script{}))
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
-	c := fakecli.New(t, config)
-	startRun(c, "run", config)
-	job := func(prompt string) attrs { return attrs{"name": "docs", "prompt": prompt} }
-	wantErrors(t, append(c.Plan(t.Context(), job("A")), c.Apply(t.Context(), job("A"))...))
-	c.Forget()
-	wantErrors(t, c.Plan(t.Context(), job("B")))
-	wantErrors(t, c.ApplyPlanned(t.Context(), job("B")), "Duplicate agent job name")
-	s.Sent(t, 1, 0)
-	if !c.State.IsNull() {
-		t.Error(c.State)
-	}
-}

@@ -26,21 +26,17 @@ import (
 // panicking is a provider that panics, with the key as the value, at each poll of a wait or,
 // with early, as soon as a call has read its arguments.
 type panicking struct {
-	agent
+	frameworkprovider.ProviderWithActions
+
 	early bool
 }
 
-// agent has all that plugin.NewServer needs.
-type agent interface {
-	frameworkprovider.ProviderWithActions
-}
-
 func newPanicking(early bool) frameworkprovider.Provider {
-	return &panicking{provider.New("test", provider.Options{}).(agent), early}
+	return &panicking{provider.New("test", provider.Options{}).(frameworkprovider.ProviderWithActions), early}
 }
 
 func (p *panicking) Configure(ctx context.Context, req frameworkprovider.ConfigureRequest, resp *frameworkprovider.ConfigureResponse) {
-	p.agent.Configure(ctx, req, resp)
+	p.ProviderWithActions.Configure(ctx, req, resp)
 	if data, ok := resp.ResourceData.(*job.ProviderData); ok {
 		data.Waiter.Poller = p
 		if p.early {
@@ -87,9 +83,8 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 // Red without: recoverAsError in each of them, report.
 func TestX06_panic_anywhere(t *testing.T) {
 	s := harness.NewService(t, nil)
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
 	c, more := fakecli.New(t, s.Attrs()), attrs{"prompt": "write more"}
-	apply(t, c, "first", config, attrs{"prompt": "write"})
+	wantErrors(t, c.Run(t.Context(), attrs{"prompt": "write"}))
 	id, existing := s.OnlyJob(t).ID, *c
 	planned := func(ctx context.Context) []*tfprotov6.Diagnostic { return c.ApplyPlanned(ctx, more) }
 	invoke := func(action string, config attrs) func(context.Context) []*tfprotov6.Diagnostic {

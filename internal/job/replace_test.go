@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -51,15 +51,10 @@ func TestReplacement(t *testing.T) {
 		taints := func(l *life) { l.state["docs"][0].Tainted = true }
 		isFree := func(l *life) { // an apply could not record that it adopted the job
 			taints(l)
-			for file, text := range l.stored() {
-				text = strings.Replace(text, `"name":"docs"`, `"name":"docs","released":true`, 1)
-				if err := errors.Join(os.Remove(file), os.WriteFile(file, []byte(text), 0o400)); err != nil {
-					l.t.Error(err)
-				}
+			if err := l.journal().Release(l.t.Context(), harness.Project, "docs", l.s.OnlyJob(l.t).ID, journal.AnyAdoption); err != nil {
+				l.t.Error(err)
 			}
 		}
-		fails := func(l *life) { l.s.SetStatus(l.state["docs"][0].Get("id").(string), "failed") }
-		later1m := func(*life) { time.Sleep(time.Minute) }
 		triggers := func(v any) attrs { return attrs{"triggers": attrs{"v": v}} }
 		onFailure := func(what string) attrs { return attrs{"wait": attrs{"on_failure": what}} }
 		short := func(prompt string) []object { return of(prompt, attrs{"timeouts": attrs{"create": "500ms"}}) }
@@ -73,34 +68,29 @@ func TestReplacement(t *testing.T) {
 			"N22 triggers": {
 				{objects: of("A", triggers("1")), creates: 1}, {objects: of("A", triggers("2")), creates: 2, after: has("docs 2")}, {objects: of("A", triggers("2")), creates: 2},
 			},
-			"forced with other triggers": {first, {objects: forced(triggers("2")), creates: 2, after: has("docs 2")}},
-			"another project":            {first, {objects: of("A", attrs{"project_id": "proj_2"}), creates: 2}, {objects: of("A", attrs{"project_id": "proj_2"}), creates: 2}},
-			"given up":                   {first, {before: forgets, objects: a, creates: 2, after: has("docs 2")}, stays(2)},
+			"given up": {first, {before: forgets, objects: a, creates: 2, after: has("docs 2")}, stays(2)},
 			"cut short, and continued": {
 				{objects: short("slow"), says: []string{stillRunning}, creates: 1},
 				{objects: of("A", nil), creates: 1, messages: 1, after: has("docs 1")}, {objects: of("A", nil), creates: 1, messages: 1},
 			},
 			"cut short, and its job refuses messages": {
-				{objects: short("once"), says: []string{stillRunning}, creates: 1}, {before: later1m, objects: a, says: []string{notAccepted}, creates: 1, messages: 1},
+				{objects: short("once"), says: []string{stillRunning}, creates: 1}, {before: func(*life) { time.Sleep(time.Minute) }, objects: a, says: []string{notAccepted}, creates: 1, messages: 1},
 				{objects: a, creates: 2, messages: 1, after: has("docs 2")},
 			},
-			"N25 failed":                             {failed1, failed1, failed1, {objects: a, creates: 2, after: has("docs 2")}, stays(2)},
-			"failed, and given up":                   {failed1, {before: forgets, objects: a, creates: 2, after: has("docs 2")}, stays(2)},
-			"failed, and other triggers":             {failed1, {objects: of("A", triggers("2")), creates: 2, after: has("docs 2")}},
+			"N25 failed":                             {failed1, {objects: fail, says: []string{"the next apply sends nothing, and fails again"}, creates: 1}, failed1, {objects: a, creates: 2, after: has("docs 2")}, stays(2)},
 			"failed, and another name":               {failed1, {objects: of("A", attrs{"name": "other"}), creates: 2, after: has("docs 1!", "other 2")}},
-			"failed, and destroyed":                  {failed1, failed1, {objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")}},
-			"failed, and warned of":                  {failed1, {objects: of("fail", onFailure("warn")), says: []string{hasFailed}, creates: 1}},
-			"failed, and active again":               {failed1, {before: func(l *life) { l.s.SetStatus(l.s.OnlyJob(l.t).ID, "completed") }, objects: fail, creates: 1}},
-			"N25 failed, and retry":                  {failed1, {objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 2}, {objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 3}},
+			"failed, and warned of":                  {failed1, {objects: of("fail", onFailure("warn")), says: []string{"The job stays in the state."}, creates: 1}},
+			"failed, and active again":               {failed1, {before: becomes("completed"), objects: fail, creates: 1}},
+			"N25 failed, and retry":                  {failed1, {objects: of("fail", onFailure("retry")), says: []string{"so the next apply starts a new job"}, creates: 2}, {objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 3}},
 			"failed, and triggers are not known yet": {{objects: of("fail", triggers("1")), says: []string{failed}, creates: 1}, {objects: later(of("fail", triggers("1")), triggers(unknown{})), says: []string{failed}, creates: 1}},
 			"failed, and other triggers are not known yet": {
 				{objects: of("fail", triggers("1")), says: []string{failed}, creates: 1}, {objects: later(of("A", triggers("2")), triggers(unknown{})), creates: 2, after: has("docs 2")},
 			},
 			"failed, and the name is not known yet":           {failed1, {objects: later(of("fail", nil), attrs{"name": unknown{}}), says: []string{failed}, creates: 1, after: has("docs 1")}},
 			"failed, and the provider's key is not known yet": {failed1, {objects: fail, unconfigured: true, says: []string{"WARNING: Agent job not refreshed", failed}, creates: 1}},
-			"failed later, and retry":                         {first, {before: fails, objects: of("A", onFailure("retry")), creates: 2, after: has("docs 2")}},
+			"failed later, and retry":                         {first, {before: becomes("failed"), objects: of("A", onFailure("retry")), creates: 2, after: has("docs 2")}},
 			"failed later": { // each apply fails, until something changes
-				first, {before: fails, objects: a, says: []string{hasFailed, failed}, creates: 1}, {objects: a, says: []string{hasFailed, failed}, creates: 1},
+				first, {before: becomes("failed"), objects: a, says: []string{hasFailed, failed}, creates: 1}, {objects: a, says: []string{hasFailed, failed}, creates: 1},
 				{objects: of("A", attrs{"wait": attrs{"enabled": false}}), says: []string{hasFailed}, creates: 1},
 				{objects: of("A", onFailure("warn")), creates: 1},
 				{objects: of("B", nil), says: append([]string{newJob}, says(mayStop)...), creates: 2},
@@ -128,13 +118,13 @@ func TestReplacement(t *testing.T) {
 func TestReplacement_taintedWithoutJournal(t *testing.T) {
 	off := func(l *life) { l.config["journal"] = attrs{"enabled": false} }
 	vanished := func(l *life) {
-		for file := range l.stored() {
-			if err := os.RemoveAll(filepath.Dir(file)); err != nil {
-				l.t.Error(err)
-			}
+		if err := errors.Join(os.RemoveAll(l.folder), os.Mkdir(l.folder, 0o700)); err != nil {
+			l.t.Error(err)
 		}
 	}
-	lives := map[string][]step{}
+	lives := map[string][]step{
+		"what its error says": {{before: off, objects: []object{named("docs", "fail")}, says: []string{"so with create_before_destroy the next apply starts a new job"}, creates: 1}},
+	}
 	for name, before := range map[string]func(*life){"off": off, "vanished": vanished} {
 		for _, prompt := range []string{"prompt", "prompt_wo"} {
 			of := func(text string) []object {
@@ -145,20 +135,4 @@ func TestReplacement_taintedWithoutJournal(t *testing.T) {
 		}
 	}
 	play(t, lives)
-}
-
-// The error of a failed job says what the next apply does, which depends on the taint and on the setting.
-func TestFailed_next(t *testing.T) {
-	for onFailure, want := range map[string]string{
-		"error": "the next apply sends nothing, and fails again",
-		"warn":  "The job stays in the state.",
-		"retry": "so the next apply starts a new job",
-	} {
-		s := harness.NewService(t, byPrompt)
-		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
-		diags := apply(t, fakecli.New(t, config), "run", config, attrs{"prompt": "fail", "wait": attrs{"on_failure": onFailure}})
-		harness.Contains(t, fakecli.Text(diags), want)
-	}
-	off := fakecli.New(t, harness.NewService(t, byPrompt).Attrs())
-	harness.Contains(t, fakecli.Text(off.Run(t.Context(), attrs{"prompt": "fail"})), "There is no journal, so with create_before_destroy the next apply starts a new job")
 }

@@ -6,12 +6,6 @@ package job_test
 import (
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // What an editor, a checkout or a heredoc changes and nobody sees starts no job and sends no message, neither
@@ -55,15 +49,4 @@ func TestSamePrompt_I02(t *testing.T) {
 		}
 	}
 	play(t, lives)
-}
-
-// The service gets what was written, but for CRLF, whoever sends it.
-func TestSamePrompt_I02_sent(t *testing.T) {
-	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-		c.Invoke(t.Context(), a.name, fakecli.With(a.config, attrs{"prompt": "\ufeffa \r\nb\rc\n"}))
-		prompts := s.OnlyJob(t).Prompts
-		if diff := cmp.Diff("\ufeffa \nb\rc\n", prompts[len(prompts)-1]); diff != "" {
-			t.Errorf("prompt that was sent (-want +got):\n%s", diff)
-		}
-	})
 }

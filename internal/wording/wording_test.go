@@ -101,24 +101,29 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 	}
 }
 
-const requestID = "abcdefghijklmnop"
+// foreign is what others may write to the journal, or to a bucket.
+const foreign = "\x1b[2J\u009b31m\u202eb"
 
-// recordOf is the record of a name with a job.
-func recordOf(job, name string) *journal.Record {
+const requestID = "abcdefghijklmnop" + foreign
+
+// recordOf is the record of a name with a job; empty if it has none.
+func recordOf(job string) *journal.Record {
 	sent := time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC)
 	return &journal.Record{
-		Project: "proj_1", Name: name, Job: job, Started: sent,
+		Project: "proj_1" + foreign, Name: "docs" + foreign, Job: job, Started: sent,
 		Last: &journal.Request{ID: requestID, SentAt: sent},
 	}
 }
 
-// A text about a record says all that it is given, whatever the verdict or the result, and nothing is left of how it is made.
+// A text about a record says all that it is given, whatever the verdict or the result, and nothing is left of how it is made. Whoever writes
+// to the journal or to a bucket does not control the terminal. Texts of the service: TestNewError_detail.
 func TestTexts_complete(t *testing.T) {
 	t.Parallel()
 	complete := func(what string, d Diagnostic) {
 		t.Helper()
 		text := d.Summary + ": " + d.Detail
-		if d.Summary == "" || d.Detail == "" || strings.HasSuffix(d.Detail, "\n") || strings.HasSuffix(d.Summary, ".") {
+		isOdd := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
+		if d.Summary == "" || d.Detail == "" || strings.ContainsFunc(text, isOdd) || strings.HasSuffix(d.Detail, "\n") || strings.HasSuffix(d.Summary, ".") {
 			t.Errorf("%s: %q", what, text)
 		}
 		for _, odd := range []string{"%!", "{", "}", "0001-01-01", " .", "..", "job  ", "<nil>", `""`} {
@@ -129,16 +134,16 @@ func TestTexts_complete(t *testing.T) {
 		}
 	}
 	for kind, request := range map[string]send.Request{
-		"create":  {Wanted: journal.Wanted{Project: "proj_1", Name: "docs"}, PlannedJob: "job_1"},
-		"message": {Wanted: journal.Wanted{Project: "proj_1", Name: "docs", Job: "job_1"}, PlannedJob: "job_1"}, // of a broken create
+		"create":  {Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign}, PlannedJob: "job_1"},
+		"message": {Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign, Job: "job_1"}, PlannedJob: "job_1"}, // of a broken create
 	} {
 		for verdict := journal.Send; verdict <= journal.OtherJob; verdict++ {
 			if verdict != journal.OtherJob || kind == "message" {
-				complete(fmt.Sprint("a plan of a ", kind, ", verdict ", verdict), WillStop(verdict, request, recordOf("job_2", "docs")))
+				complete(fmt.Sprint("a plan of a ", kind, ", verdict ", verdict), WillStop(verdict, request, recordOf("job_2"+foreign)))
 			}
 		}
 		for result := send.NoEffect; result <= send.Closed; result++ {
-			out := send.Outcome{Result: result, Record: recordOf("job_2", "docs"), Err: io.EOF}
+			out := send.Outcome{Result: result, Record: recordOf("job_2" + foreign), Err: io.EOF}
 			if result == send.BeyondLimit {
 				out.Err = &send.LimitError{Limit: send.Limit{Setting: "max_new_jobs = 1", Max: 1}}
 			}
@@ -151,12 +156,28 @@ func TestTexts_complete(t *testing.T) {
 				complete(fmt.Sprint("a ", kind, " of an action, result ", result), NotAccepted(out, ofAction))
 			}
 		}
-		complete("beside another", BesideAnother(request, recordOf("job_2", "docs")))
+		complete("beside another", BesideAnother(request, recordOf("job_2"+foreign)))
 	}
 	job := Job{ID: "job_1", Project: "proj_1", Status: "active"}
-	complete("an import", NameFromOther(job, recordOf("job_2", "docs")))
+	record := recordOf("job_2" + foreign)
+	adopted, claimed := send.Outcome{Job: &agentapi.Job{ID: "job_2"}, Record: record}, recordOf("")
+	claimed.Claim = claimed.Last
+	for what, text := range map[string]Diagnostic{
+		"an import":           NameFromOther(job, record),
+		"two with one name":   DuplicateName(record.Name, "proj_1"),
+		"an adoption":         Adopted(adopted, send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: record.Name}}),
+		"a query":             {"A job", ListedName(record)},
+		"… of claims":         ListedPending([]*journal.Record{claimed}),
+		"… of unknown ones":   ListedUnknown([]*journal.Record{record}),
+		"an unusable journal": JournalUnusable(errors.New(foreign)),
+	} {
+		complete(what, text)
+	}
 	for _, request := range []string{"", requestID} {
-		complete("a failed job", FailedEarlier(job, request))
+		failed := FailedEarlier(job, request)
+		if complete("a failed job", failed); strings.Contains(failed.Detail, "abcdefghijklmnop") != (request != "") {
+			t.Errorf("the request %q to give up: %s", request, failed.Detail)
+		}
 		complete("a job that a refresh does not find", NotFound(job, io.EOF, request))
 		for kind := range 8 {
 			next := Next{Request: request, IsTainted: kind&1 > 0, IsKept: kind&2 > 0, IsRetried: kind&4 > 0}
@@ -165,42 +186,6 @@ func TestTexts_complete(t *testing.T) {
 			for after := range wait.Messaged + 1 {
 				complete("a job that a wait does not find", LostInWait(job, io.EOF, after, next))
 			}
-		}
-	}
-}
-
-// Whoever writes to the journal or to a bucket does not control the terminal. Texts of the service: TestNewError_detail.
-func TestForeignText_isEscaped(t *testing.T) {
-	t.Parallel()
-	const foreign, shown = "\x1b[2J\u009b31m\u202eb", `\u001b[2J\u009b31m\u202eb`
-	record := &journal.Record{
-		Project: foreign, Name: foreign, Job: foreign, Last: &journal.Request{ID: foreign},
-	}
-	outcome := send.Outcome{Result: send.Unreadable, Job: new(agentapi.Job), Record: record, Err: &agentapi.Error{StatusCode: 404}}
-	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: foreign}} // of a configuration
-	toJob := request
-	toJob.Job = "job_1"
-	message, create := NotAccepted(outcome, toJob).Detail, NotAccepted(outcome, request).Detail
-	claimed := &journal.Record{Project: foreign, Name: foreign, Claim: record.Last}
-	texts := map[string]string{
-		"an import":                  NameFromOther(Job{}, record).Detail,
-		"an adoption":                Adopted(outcome, request).Detail,
-		"a create of an unread job":  create,
-		"a message to an unread job": message,
-		"a job with other triggers":  BesideAnother(request, record).Detail,
-		"a failed job":               FailedEarlier(Job{}, foreign).Detail,
-		"two with one name":          DuplicateName(foreign, "proj_1").Detail,
-		"a query":                    ListedName(record),
-		"a query of claims":          ListedPending([]*journal.Record{claimed}).Detail,
-		"a query of unknown creates": ListedUnknown([]*journal.Record{record}).Detail,
-		"an unusable journal":        JournalUnusable(errors.New(foreign)).Detail,
-	}
-	for _, verdict := range []journal.Verdict{journal.Wait, journal.UnknownCreate, journal.OtherPrompt, journal.OtherJob} {
-		texts[fmt.Sprint("a plan, ", verdict)] = WillStop(verdict, request, record).Detail
-	}
-	for name, text := range texts {
-		if !strings.Contains(text, shown) || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
-			t.Errorf("%s: %q", name, text)
 		}
 	}
 }
@@ -219,7 +204,7 @@ func TestDiagnostic_length(t *testing.T) {
 		"a refusal":     {NotAccepted(send.Outcome{Err: failure}, request), "The service refused the prompt", "apply again to send the prompt."},
 		"a read":        {DataReadFailed.Of(Job{ID: "job_1", Project: "proj_1"}, failure), "Job job_1 in project proj_1 could not be read.", "reads it again."},
 		"a store":       {JournalUnusable(errors.New(long)), "Äbäb", "a broken run may send the prompts of all jobs of this provider block again."},
-		"many requests": {ListedUnknown(slices.Repeat([]*journal.Record{recordOf("", "docs")}, 1000)), "Earlier runs sent a prompt", "A plan says what to do about each."},
+		"many requests": {ListedUnknown(slices.Repeat([]*journal.Record{recordOf("")}, 1000)), "Earlier runs sent a prompt", "A plan says what to do about each."},
 		"a check":       {InvalidID.Because(errors.New(long), "The prompt was not sent."), "Äbäb", "The prompt was not sent."},
 	} {
 		length := len(tc.text.Summary) + len(tc.text.Detail)

@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -114,22 +113,16 @@ func (b *bucket) objects() map[string]string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, object := range listed.Contents {
-		all[*object.Key] = b.object(ctx, client, object.Key)
+	for _, listed := range listed.Contents {
+		object, err := client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: listed.Key})
+		if err != nil {
+			b.Fatal(err)
+		}
+		text, err := io.ReadAll(object.Body)
+		if _ = object.Body.Close(); err != nil || bytes.Contains(text, []byte(canary)) {
+			b.Errorf("%s: %v, or the key is in it", *listed.Key, err)
+		}
+		all[*listed.Key] = string(text)
 	}
 	return all
-}
-
-func (b *bucket) object(ctx context.Context, client *s3.Client, key *string) string {
-	b.Helper()
-	object, err := client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: key})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = object.Body.Close() }()
-	text, err := io.ReadAll(object.Body)
-	if err != nil || bytes.Contains(text, []byte(canary)) {
-		b.Errorf("%s: %v, or the key is in it", *key, err)
-	}
-	return string(text)
 }

@@ -4,11 +4,9 @@
 package main
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -18,21 +16,15 @@ const (
 	first  = "Add a quickstart for the Python SDK"
 )
 
-// startModule is start with a copy of the module in a folder of the root module, because init writes into it.
-func startModule(t *testing.T, folder string, endings ...string) *trial {
+// startModule is start with a copy of the module as the root module, because init writes into it.
+func startModule(t *testing.T, endings ...string) *trial {
 	t.Helper()
 	s := start(t, 0)
 	s.config = withInit
-	s.copyModule(folder, endings...)
-	return s
-}
-
-// copyModule copies the module into a folder of the root module.
-func (s *trial) copyModule(folder string, endings ...string) {
-	s.Helper()
-	for _, file := range filesIn(s.T, filepath.Join(root, "examples", module), endings...) {
-		s.write(path.Join(folder, file), read(s.T, path.Join(module, file)))
+	for _, file := range filesIn(t, filepath.Join(root, "examples", module), endings...) {
+		s.write(file, read(t, path.Join(module, file)))
 	}
+	return s
 }
 
 // The module's tests on the CLI that is there.
@@ -46,7 +38,7 @@ func TestAccModuleTests(t *testing.T) {
 	} {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
-			s := startModule(t, ".", ".tf", "test.hcl")
+			s := startModule(t, ".tf", "test.hcl")
 			if want == nil {
 				s.env = nil // a mock needs none
 			}
@@ -62,7 +54,7 @@ func TestAccModuleTests(t *testing.T) {
 // The module's example.
 func TestAccModule(t *testing.T) {
 	t.Parallel()
-	s := startModule(t, ".", ".tf")
+	s := startModule(t, ".tf")
 	s.dir = filepath.Join(s.dir, "examples", "complete")
 	s.call("init")
 	s.apply()
@@ -81,22 +73,5 @@ func TestModuleReadme(t *testing.T) {
 	usage := regexp.MustCompile("(?s)```terraform\n(.*?)```").FindStringSubmatch(readme)
 	if usage == nil || !strings.Contains(read(t, module+"/examples/complete/main.tf"), usage[1]) {
 		t.Error("the usage in README.md is not that of examples/complete")
-	}
-}
-
-// The files that `make install` names, which all tests here use, hold what it prints to copy.
-func TestAccInstall(t *testing.T) {
-	start(t, 0)
-	printed := regexp.MustCompile(`(?ms)^provider_installation \{\n.*?^\}\n`).FindAllString(installed.String(), -1)
-	var files []string
-	for _, name := range []string{withoutInit, withInit} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, string(text))
-	}
-	if !slices.Equal(printed, files) {
-		t.Errorf("printed %q, in the files %q", printed, files)
 	}
 }

@@ -87,9 +87,7 @@ func TestAccPipeline(t *testing.T) {
 				} else if step.retries { // the journal is gone, so the error names -replace instead
 					r.values["var.TF_CLI_ARGS_plan"] = "-replace=agent_job.this"
 				}
-				began := time.Now()
 				text, failed = run(r, caller)
-				t.Logf("%s: %s", step.name, time.Since(began).Round(time.Millisecond))
 				if step.job > len(jobs) {
 					jobs = append(jobs, nil)
 				}
@@ -123,35 +121,6 @@ func (r *runner) rewritten(links *strings.Replacer) string {
 	}))
 	r.Cleanup(server.Close)
 	return server.URL
-}
-
-// Two runs at once, which concurrency and resource_group prevent on their hosts, send once. What is red is run again.
-func TestAccPipeline_together(t *testing.T) {
-	t.Parallel()
-	for name, run := range hosts {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := startPipeline(t, 2*time.Second)
-			r.files["openapi.yaml"] = openapi
-			other := *r
-			other.trial, other.values = new(*r.trial), maps.Clone(r.values)
-			other.dir = t.TempDir() + "/workspace"
-			other.values["github.workspace"], other.values["var.CI_PROJECT_DIR"] = other.dir, other.dir
-			done := make(chan string)
-			go func() {
-				text, failed := run(&other, caller)
-				done <- failed + text
-			}()
-			text, failed := run(r, caller)
-			text2 := <-done
-			if text, failed := run(r, caller); failed != "" {
-				t.Errorf("%q failed:\n%s", failed, text)
-			}
-			if counts := r.service.Counts(); counts.Create+counts.Message != 1 {
-				t.Errorf("%+v, first %q:\n%s\nsecond:\n%s", counts, failed, text, text2)
-			}
-		})
-	}
 }
 
 // The recipes for GitHub, each played as often as its values: the next one starts another job, or none.

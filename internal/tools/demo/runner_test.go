@@ -226,15 +226,13 @@ func (r *runner) cutShort(cmd *exec.Cmd, ended chan error) {
 type workflow struct {
 	On struct {
 		Call struct {
-			Inputs  map[string]struct{ Default string }
-			Outputs map[string]struct{ Value string }
+			Inputs map[string]struct{ Default string }
 		} `yaml:"workflow_call"`
 	}
 	Jobs map[string]struct {
-		Environment  string
-		Env, Outputs map[string]string
-		With         map[string]string
-		Steps        []struct {
+		Environment string
+		Env, With   map[string]string
+		Steps       []struct {
 			ID, Name, If, Run, Uses string
 			Env                     map[string]string
 		}

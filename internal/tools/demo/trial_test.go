@@ -40,7 +40,6 @@ const (
 // What TestMain found and installed: the tests use the two CLI configurations that `make install` names.
 var (
 	cli                   tfcli.CLI
-	installed             bytes.Buffer
 	withoutInit, withInit string
 )
 
@@ -73,6 +72,7 @@ func install(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
+	var installed bytes.Buffer
 	if err = tfcli.InstallForUser(ctx, dir, &installed); err != nil {
 		return err
 	}

@@ -70,6 +70,12 @@ const (
 	fails, hangs, unanswered, refused, invalid = "this fails", "this hangs", "this is not answered", "this is refused", "this is invalid"
 )
 
+// A job that is at work, until the applies are to succeed: another prompt stops, whatever becomes of one that has completed.
+const (
+	works  = "this takes a while"
+	atWork = works + "\nwait { enabled = false }"
+)
+
 var waysOut = []red{
 	{name: "failed", block: fails, error: failed, ways: []string{givingUp}, want: [][]string{{fails}, {fails}}},
 	{name: "failed_edited", block: fails, error: failed, ways: []string{"change the prompt"}, then: "better", want: [][]string{{"better"}, {fails}}},
@@ -108,15 +114,14 @@ var waysOut = []red{
 	},
 
 	{
-		name: "other_prompt", first: "first", isLost: true, block: "other", error: otherPrompt, ways: []string{"restore its prompt and apply"},
-		then: "first", want: [][]string{{"first"}},
+		name: "other_prompt", first: atWork, isLost: true, block: "other", error: otherPrompt, ways: []string{"restore its prompt and apply"},
+		then: works, want: [][]string{{works}},
 	},
-	{name: "other_prompt_imported", first: "first", isLost: true, block: "other", error: otherPrompt, ways: []string{imported}, want: [][]string{{"first"}}},
 	{
-		name: "other_prompt_tainted", first: "first", taint: true, block: "other" + createFirst, error: otherPrompt, ways: []string{removed, imported},
-		want: [][]string{{"first"}},
+		name: "other_prompt_tainted", first: atWork, taint: true, block: "other" + createFirst, error: otherPrompt, ways: []string{removed, imported},
+		want: [][]string{{works}},
 	},
-	{name: "other_prompt_given_up", first: "first", isLost: true, block: "other", error: otherPrompt, ways: []string{givingUp}, want: [][]string{{"first"}, {"other"}}},
+	{name: "other_prompt_given_up", first: atWork, isLost: true, block: "other", error: otherPrompt, ways: []string{givingUp}, want: [][]string{{"other"}, {works}}},
 	{name: "other_job", first: "first", second: "second", block: "second", error: otherJob, ways: []string{removed, imported}, want: [][]string{{"first"}, {"second"}}},
 	{name: "other_job_edited", first: "first", second: "first", block: "second", error: otherJob, ways: []string{removed, imported}, want: [][]string{{"first"}, {"first"}}},
 	{name: "other_job_given_up", first: "first", second: "first", block: "second", error: otherJob, ways: []string{givingUp}, want: [][]string{{"first"}, {"first", "second"}}},
@@ -316,7 +321,7 @@ func (f *failing) script(prompt string, _ int) simulator.Script {
 	switch {
 	case f.isRed.Load() && strings.Contains(prompt, fails):
 		return simulator.Script{Duration: seen, Status: "failed"}
-	case f.isRed.Load() && strings.Contains(prompt, hangs):
+	case f.isRed.Load() && strings.Contains(prompt, hangs), strings.Contains(prompt, works):
 		return simulator.Script{Duration: time.Hour}
 	}
 	return simulator.Script{Duration: seen}
