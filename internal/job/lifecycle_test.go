@@ -32,6 +32,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// providerFactories serve the provider to the CLI from the process of the test.
+func providerFactories(t *testing.T) map[string]func() (tfprotov6.ProviderServer, error) {
+	return map[string]func() (tfprotov6.ProviderServer, error){"agent": func() (tfprotov6.ProviderServer, error) {
+		return plugin.NewServer(t.Context(), provider.New("test", provider.Options{})), nil
+	}}
+}
+
 // A real CLI stores what the fake one stores, and plugin-testing fails after a
 // step whose next plan is not empty. The examples of the documentation show
 // imports, moves, queries, data sources and actions (internal/tools/demo).
@@ -47,12 +54,9 @@ func TestAccPromptChangeSendsOneMessage(t *testing.T) {
 	has := func(attribute string, value knownvalue.Check) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue(address, tfjsonpath.New(attribute), value)
 	}
-	providers := map[string]func() (tfprotov6.ProviderServer, error){"agent": func() (tfprotov6.ProviderServer, error) {
-		return plugin.NewServer(t.Context(), provider.New("test", provider.Options{})), nil
-	}}
 	same := statecheck.CompareValue(compare.ValuesSame())
 	// Not parallel with others: the CLI's processes fill the machine as it is.
-	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: providers, Steps: []resource.TestStep{
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: providerFactories(t), Steps: []resource.TestStep{
 		{
 			Config:      config("fail"),
 			ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_.*tainted.*the.next.apply.sends.nothing`),
