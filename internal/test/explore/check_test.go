@@ -40,6 +40,9 @@ func (w *world) check(s scenario) (wrong []string) {
 		for _, what := range r.wrong {
 			fail("run %d %s", r.number+1, what)
 		}
+		if r.cut.way == unconditional && r.posts > 0 {
+			fail("run %d sent a request, and its store ignores conditions", r.number+1)
+		}
 	}
 	if more := len(jobs) - max(want, s.atMost) - givenUp; more > 0 {
 		fail("sent twice: %d jobs were started, want %d", len(jobs), want)
@@ -71,15 +74,18 @@ func (w *world) check(s scenario) (wrong []string) {
 	if (survived || hadTime || couldRetry) && s.isSimple() && unknown > 0 {
 		fail("nobody has the response, although the provider lived on")
 	}
-	says := len(p.diags) > 0 || slices.ContainsFunc(saying(), func(summary string) bool { return w.occurred[summary] })
+	says := len(p.diags) > 0 || slices.ContainsFunc(saying, func(summary string) bool { return w.occurred[summary] })
 	for _, r := range records {
 		if isUnknown(r) && s.isSimple() && !says {
 			fail("hidden: nothing says what became of %+v", r)
 		}
 	}
-	w.checkSilent(fail)
 	for _, job := range jobs {
-		if repeatsPrompt(job.Prompts, s.prompts) {
+		once := slices.Clone(job.Prompts)
+		if i := slices.Index(once, s.repeats); i >= 0 {
+			once = slices.Delete(once, i, i+1)
+		}
+		if slices.Sort(once); len(slices.Compact(once)) < len(once) {
 			fail("sent twice: job %s has the prompts %q", job.ID, job.Prompts)
 		}
 		isRecorded := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Job == job.ID })
@@ -108,7 +114,7 @@ func (w *world) outlived() bool {
 
 // blocked returns how many errors the last run had, which was not cut.
 func (w *world) blocked(s scenario, last *run, fail func(string, ...any)) (blocked int) {
-	allowed := append(blocking(), s.errors...)
+	allowed := slices.Concat(blocking, s.errors)
 	for _, d := range last.diags {
 		if d.Severity != tfprotov6.DiagnosticSeverityError {
 			continue
@@ -149,37 +155,20 @@ func (w *world) checkState(s scenario, jobs []simulator.Job, fail func(string, .
 	return number
 }
 
-// checkSilent makes sure that a run whose store ignores conditions has sent nothing.
-func (w *world) checkSilent(fail func(string, ...any)) {
-	for _, r := range w.runs {
-		if r.cut.way == unconditional && r.posts > 0 {
-			fail("run %d sent a request, and its store ignores conditions", r.number+1)
-		}
-	}
-}
-
 // adopted is what is said of a job that a create has adopted.
 const adopted = "Agent job adopted"
 
 // blocking are the errors of a run that is not cut: what earlier ones have left wants a decision.
-func blocking() []string {
-	return []string{
-		"Outcome of agent job create unknown", "Outcome of message to agent job unknown", // once
-	}
-}
+var blocking = []string{"Outcome of agent job create unknown", "Outcome of message to agent job unknown"} // once
+
+// saying is what a user has read about a request whose outcome is not in its record.
+var saying = append([]string{"Message of an earlier run counts as sent", "Journal not written"}, blocking...)
 
 const otherPrompt = "Name has an agent job with another prompt"
 
 // keptNames reports whether a run has said that it could not release a name: its job is adopted, or stops another prompt.
 func (w *world) keptNames() bool {
 	return w.occurred["Journal not usable"]
-}
-
-// saying is what a user has read about a request whose outcome is not in its record.
-func saying() []string {
-	return []string{
-		"Outcome of agent job create unknown", "Outcome of message to agent job unknown", "Message of an earlier run counts as sent", "Journal not written",
-	}
 }
 
 // isSimple reports whether all runs are the same command, and nobody else interferes.
@@ -190,18 +179,4 @@ func (s scenario) isSimple() bool {
 // hasAliases reports whether a resource has another provider configuration than the others.
 func (s scenario) hasAliases() bool {
 	return slices.ContainsFunc(s.runs[len(s.runs)-1].resources, func(r resource) bool { return r.alias > 0 })
-}
-
-// repeatsPrompt reports whether a job has received a prompt more often than allowed: once,
-// unless there is a list.
-func repeatsPrompt(got, allowed []string) bool {
-	count := func(list []string, prompt string) (n int) {
-		for _, p := range list {
-			if p == prompt {
-				n++
-			}
-		}
-		return n
-	}
-	return slices.ContainsFunc(got, func(prompt string) bool { return count(got, prompt) > max(1, count(allowed, prompt)) })
 }

@@ -41,7 +41,6 @@ const (
 	storeDown     way = "the journal cannot be reached from here on"
 	outage        way = "neither the journal nor the state can be reached from here on"
 	serviceDown   way = "the service shows no job from here on"
-	noLists       way = "the journal refuses listings, and reads of what is not there, from here on"
 	unconditional way = "the journal ignores the conditions of writes from here on"
 	storeHangs    way = "the journal does not respond for half a minute"
 	readsHang     way = "the journal does not respond to reads from here on"
@@ -64,7 +63,7 @@ func waysAt(k kind) []way {
 	case journalWrite:
 		at = append(at, storeDown, outage, storeHangs, losePut, latePut)
 	case start:
-		at = append(at, storeDown, serviceDown, noLists, unconditional)
+		at = append(at, storeDown, serviceDown, unconditional)
 	case call:
 	}
 	return at

@@ -137,7 +137,7 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 		<-req.Context().Done()
 		return nil, req.Context().Err()
 	}
-	resp := r.answer(req, name)
+	resp := r.answer(req)
 	r.step(call, name+" done")
 	if p.dead.Load() || way == losePut {
 		return nil, errDead
@@ -147,21 +147,17 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // answer is what the bucket responds.
-func (r *run) answer(req *http.Request, name string) *http.Response {
-	isDenied, server := r.storeDown.Load(), r.world.bucket
-	isDenied = isDenied || name == "journal list" && r.suffers(noLists)
+func (r *run) answer(req *http.Request) *http.Response {
+	server := r.world.bucket
 	server.Lock()
 	server.IgnoreIfMatch, server.IgnoreIfNoneMatch = r.suffers(unconditional), r.suffers(unconditional)
 	server.Unlock()
 	recorder := httptest.NewRecorder()
-	if !isDenied {
-		server.ServeHTTP(recorder, req)
-		isDenied = recorder.Code == http.StatusNotFound && r.suffers(noLists)
-	}
-	if isDenied {
-		recorder = httptest.NewRecorder()
+	if r.storeDown.Load() {
 		recorder.WriteHeader(http.StatusForbidden)
 		_, _ = recorder.WriteString("<Error><Code>AccessDenied</Code></Error>")
+	} else {
+		server.ServeHTTP(recorder, req)
 	}
 	return recorder.Result()
 }

@@ -20,7 +20,7 @@ type scenario struct {
 
 	jobs    int      // that a user expects to be started, those of tests apart
 	atMost  int      // if a run was cut between the release of a name and its create; 0: jobs
-	prompts []string // that a job may receive; nil: none twice
+	repeats string   // the prompt that a job may receive twice
 	errors  []string // that the last run may end with, beside those that a cut explains
 
 	stops    bool          // the last run ends with an error also if no run is cut
@@ -93,7 +93,6 @@ func scenarios() []scenario {
 	twins := configured(a, named("b", "a", "Draw"))
 	aliases := configured(a, alias(named("b", "a", "Write")))
 	other := configured(alias(named("b", "a", "Write")))
-	back := []string{"Write", "Write more", "Write"}
 	killing := []way{killed}
 	duplicate := []string{"Duplicate agent job name"}
 	edited, otherJob := []string{otherPrompt}, []string{"Name has another agent job"}
@@ -143,7 +142,7 @@ func scenarios() []scenario {
 		{name: "two aliases, one name", runs: runs(aliases), jobs: 1, adopts: true},
 		{name: "two aliases, one name, one destroyed", before: runs(aliases), runs: runs(other, stateLess(other), other), jobs: 1, adopts: true},
 
-		{name: "message and back", before: runs(first), runs: runs(more, first), jobs: 1, prompts: back},
+		{name: "message and back", before: runs(first), runs: runs(more, first), jobs: 1, repeats: "Write"},
 		{name: "create, edited", runs: runs(first, more), jobs: 1, errors: edited},
 		{name: "-replace only planned", before: runs(first), runs: runs(as(plan, replacing("a", first)), first), jobs: 1},
 

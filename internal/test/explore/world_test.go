@@ -185,11 +185,9 @@ func (w *world) describe(kind string, r *journal.Request, jobs map[string]int) s
 		return ""
 	}
 	prompt := slices.IndexFunc(prompts, func(p string) bool { return journal.Hash(r.ID, p) == r.Prompt })
-	return fmt.Sprintf(", %s message %t to %d %s prompt %d unknown %t unsent %t alive %t age %d given up %t", kind, r.IsMessage, jobs[r.Job],
-		triggersOf(r.Arguments), prompt, r.Unknown, r.Unsent, w.alive(r.Sender), coarse(time.Since(r.SentAt)), strings.Contains(w.shown, r.ID))
+	return fmt.Sprintf(", %s message %t to %d triggers %.3s prompt %d unknown %t unsent %t alive %t age %d given up %t", kind, r.IsMessage, jobs[r.Job],
+		r.Arguments, prompt, r.Unknown, r.Unsent, w.alive(r.Sender), coarse(time.Since(r.SentAt)), strings.Contains(w.shown, r.ID))
 }
-
-func triggersOf(hash string) string { return fmt.Sprintf("triggers %.3s", hash) }
 
 // coarse is an age as far as it matters: what is a few seconds old has the same future.
 func coarse(age time.Duration) int { return int(age / (15 * time.Second)) }
