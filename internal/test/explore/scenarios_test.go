@@ -144,6 +144,7 @@ func scenarios() []scenario {
 
 		{name: "message and back", before: runs(first), runs: runs(more, first), jobs: 1, repeats: "Write"},
 		{name: "create, edited", runs: runs(first, more), jobs: 1, errors: edited},
+		{name: "create, other triggers", rare: true, runs: runs(first, second), jobs: 2},
 		{name: "-replace only planned", before: runs(first), runs: runs(as(plan, replacing("a", first)), first), jobs: 1},
 
 		{name: "state lost", before: runs(first), runs: runs(stateLess(first), first), jobs: 1, adopts: true},
