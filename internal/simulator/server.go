@@ -17,7 +17,6 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,20 +52,6 @@ func New(o Options) *Server {
 		o.Script = func(string, int) Script { return Script{Duration: 2 * time.Second} }
 	}
 	return &Server{options: o}
-}
-
-// Clone returns a server with the same jobs, which go their own ways from now on.
-func (s *Server) Clone() *Server {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := New(s.options)
-	c.created = s.created
-	for _, j := range s.jobs {
-		copied := *j
-		copied.prompts = slices.Clone(j.prompts)
-		c.jobs = append(c.jobs, &copied)
-	}
-	return c
 }
 
 // ServeHTTP responds to one request: with the first fault that matches it, otherwise

@@ -26,26 +26,26 @@ func (w *world) cutOnlyBy(allowed ...way) bool {
 // check asserts the promise. The last run was not cut.
 func (w *world) check(s scenario) (wrong []string) {
 	fail := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	failUnlessLost := func(n int, format string, args ...any) { // n are wrong, and each record that was lost with the disk explains one
-		if n > w.gone {
-			fail(format, args...)
-		} else {
-			fail(withoutDisk+": "+format, args...)
-		}
+	last := w.runs[len(w.runs)-1]
+	blocked, givenUp := w.blocked(s, last, fail), len(last.forget)
+	again := s.last()
+	again.do, again.taints, again.lost, again.restored, again.replace = plan, "", false, false, ""
+	p := w.play(again, cut{})
+	if !p.empty && len(p.diags) == 0 && blocked == 0 {
+		fail("the last plan is not empty and does not say why")
 	}
-	blocked := w.blocked(s, fail)
-	forgotten := w.runs[len(w.runs)-1].forget
-	givenUp := len(forgotten)
-	resources, says := w.planAgain(s, blocked, fail)
 	jobs, records, unknown := w.sim.Jobs(), w.records(), len(w.unknown())
 	want := s.jobs
 	for _, r := range w.runs {
 		for _, what := range r.wrong {
 			fail("run %d %s", r.number+1, what)
 		}
+		if r.cut.way == unconditional && r.posts > 0 {
+			fail("run %d sent a request, and its store ignores conditions", r.number+1)
+		}
 	}
 	if more := len(jobs) - max(want, s.atMost) - givenUp; more > 0 {
-		failUnlessLost(more, "sent twice: %d jobs were started, want %d", len(jobs), want)
+		fail("sent twice: %d jobs were started, want %d", len(jobs), want)
 	}
 	if (s.isSimple() || w.cutOnlyBy()) && len(jobs) < want && blocked == 0 && unknown == 0 && !w.keptNames() {
 		fail("never sent: %d jobs were started, want %d", len(jobs), want)
@@ -53,7 +53,8 @@ func (w *world) check(s scenario) (wrong []string) {
 	if s.stops && w.cutOnlyBy() && blocked == 0 {
 		fail("the last run does not stop")
 	}
-	inState := w.checkStates(s, jobs, fail)
+	inState := w.checkState(s, jobs, fail)
+	resources := len(again.resources)
 	if missing := resources - inState; missing > blocked {
 		fail("%d resources are missing, and %d were blocked", missing, blocked)
 	}
@@ -64,27 +65,28 @@ func (w *world) check(s scenario) (wrong []string) {
 	if isAlone && w.occurred[fakecli.Inconsistent] {
 		fail("an apply plans something else than its plan")
 	}
-	if inState < resources && slices.ContainsFunc(forgotten, func(id string) bool { return slices.Contains(w.unknown(), id) }) {
+	if inState < resources && slices.ContainsFunc(last.forget, func(id string) bool { return slices.Contains(w.unknown(), id) }) {
 		fail("a person has given a create up, and it was not sent again")
 	}
 	survived := w.cutOnlyBy(interrupted, cliKilled, stalled, losePut, latePut) && s.late < requestTimeout
 	hadTime := w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned) && s.late == 0 // before the CLI killed it
 	couldRetry := w.cutOnlyBy(storeHangs) && s.duration >= 30*time.Second             // the CLI does not end the provider before the store is back
-	if (survived || hadTime || couldRetry) && s.isSimple() && !s.noJournal && unknown > 0 {
+	if (survived || hadTime || couldRetry) && s.isSimple() && unknown > 0 {
 		fail("nobody has the response, although the provider lived on")
 	}
-	says = says || slices.ContainsFunc(saying(), func(summary string) bool { return w.occurred[summary] })
+	says := len(p.diags) > 0 || slices.ContainsFunc(saying, func(summary string) bool { return w.occurred[summary] })
 	for _, r := range records {
 		if isUnknown(r) && s.isSimple() && !says {
 			fail("hidden: nothing says what became of %+v", r)
 		}
 	}
-	w.checkSilent(fail)
-	repeats, losses := 0, 0
 	for _, job := range jobs {
-		if repeatsPrompt(job.Prompts, s.prompts) {
-			repeats++
-			failUnlessLost(repeats, "sent twice: job %s has the prompts %q", job.ID, job.Prompts)
+		once := slices.Clone(job.Prompts)
+		if i := slices.Index(once, s.repeats); i >= 0 {
+			once = slices.Delete(once, i, i+1)
+		}
+		if slices.Sort(once); len(slices.Compact(once)) < len(once) {
+			fail("sent twice: job %s has the prompts %q", job.ID, job.Prompts)
 		}
 		isRecorded := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Job == job.ID })
 		switch {
@@ -95,12 +97,11 @@ func (w *world) check(s scenario) (wrong []string) {
 			givenUp--
 		case (blocked > 0 || !s.isSimple()) && strings.Contains(w.shown, job.ID), isRecorded && !s.isSimple(): // "terraform query" lists it
 		default:
-			losses++
 			kind := "lost"
 			if !s.isSimple() && w.outlived() {
 				kind = lastOnly
 			}
-			failUnlessLost(losses, kind+": job %s was paid for, and is in no state", job.ID)
+			fail(kind+": job %s was paid for, and is in no state", job.ID)
 		}
 	}
 	return wrong
@@ -111,100 +112,63 @@ func (w *world) outlived() bool {
 	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.cut.way == cliKilled || r.cut.way == stalled })
 }
 
-// blocked returns how many errors the last run of each state had, which was not cut.
-func (w *world) blocked(s scenario, fail func(string, ...any)) (blocked int) {
-	for _, r := range w.runs[max(0, len(w.runs)-len(s.finals())):] {
-		for _, d := range r.diags {
-			if d.Severity != tfprotov6.DiagnosticSeverityError {
-				continue
-			}
-			blocked++
-			isOfKept := d.Summary == otherPrompt && w.keptNames()
-			switch {
-			case slices.Contains(blocking(), d.Summary), slices.Contains(s.errors, d.Summary), isOfKept:
-			default:
-				fail("the last run fails: %s: %s", d.Summary, d.Detail)
-			}
+// blocked returns how many errors the last run had, which was not cut.
+func (w *world) blocked(s scenario, last *run, fail func(string, ...any)) (blocked int) {
+	allowed := slices.Concat(blocking, s.errors)
+	for _, d := range last.diags {
+		if d.Severity != tfprotov6.DiagnosticSeverityError {
+			continue
 		}
-		if r.failed && !r.planned.Load() {
-			blocked += len(r.command.resources)
+		blocked++
+		if isOfKept := d.Summary == otherPrompt && w.keptNames(); !slices.Contains(allowed, d.Summary) && !isOfKept {
+			fail("the last run fails: %s: %s", d.Summary, d.Detail)
 		}
+	}
+	if last.failed && !last.planned.Load() {
+		blocked += len(last.command.resources)
 	}
 	return blocked
 }
 
-// planAgain plans each state. It returns how many resources there should be, and whether a plan says anything.
-func (w *world) planAgain(s scenario, blocked int, fail func(string, ...any)) (resources int, says bool) {
-	for _, c := range s.finals() {
-		c.do, c.taints, c.lost, c.restored, c.replace = plan, "", false, false, ""
-		p := w.play(c, cut{})
-		if !p.empty && len(p.diags) == 0 && blocked == 0 {
-			fail("the last plan is not empty and does not say why")
-		}
-		resources, says = resources+len(c.resources), says || len(p.diags) > 0
-	}
-	return resources, says
-}
-
-// checkStates compares the states with the service. It returns how many jobs they have.
-func (w *world) checkStates(s scenario, jobs []simulator.Job, fail func(string, ...any)) (number int) {
+// checkState compares the state with the service. It returns how many jobs it has.
+func (w *world) checkState(s scenario, jobs []simulator.Job, fail func(string, ...any)) (number int) {
 	ids := map[string]bool{}
-	for _, state := range w.states {
-		for address, o := range state {
-			if o.State.IsNull() {
-				continue
+	for address, o := range w.state {
+		if o.State.IsNull() {
+			continue
+		}
+		number++
+		if ids[o.id()] {
+			kind := "shared"
+			if s.hasAliases() {
+				kind = twoAliases
 			}
-			number++
-			if id := o.id(); ids[id] {
-				kind := "shared"
-				if s.hasAliases() {
-					kind = twoAliases
-				}
-				fail("%s: %s has the job of another resource", kind, address)
-			} else {
-				ids[id] = true
-			}
-			i := slices.IndexFunc(jobs, func(job simulator.Job) bool { return job.ID == o.id() })
-			saysSo := w.occurred["Outcome of message to agent job unknown"] || w.occurred["Message to agent job unconfirmed"]
-			if prompt := o.Get("prompt"); i >= 0 && prompt != nil && !slices.Contains(jobs[i].Prompts, fmt.Sprint(prompt)) && !saysSo {
-				fail("never sent: %s says that its job has the prompt %v", address, prompt)
-			}
+			fail("%s: %s has the job of another resource", kind, address)
+		}
+		ids[o.id()] = true
+		i := slices.IndexFunc(jobs, func(job simulator.Job) bool { return job.ID == o.id() })
+		saysSo := w.occurred["Outcome of message to agent job unknown"] || w.occurred["Message to agent job unconfirmed"]
+		if prompt := o.Get("prompt"); i >= 0 && prompt != nil && !slices.Contains(jobs[i].Prompts, fmt.Sprint(prompt)) && !saysSo {
+			fail("never sent: %s says that its job has the prompt %v", address, prompt)
 		}
 	}
 	return number
-}
-
-// checkSilent makes sure that a run whose store ignores conditions has sent nothing.
-func (w *world) checkSilent(fail func(string, ...any)) {
-	for _, r := range w.runs {
-		if r.cut.way == unconditional && r.posts > 0 {
-			fail("run %d sent a request, and its store ignores conditions", r.number+1)
-		}
-	}
 }
 
 // adopted is what is said of a job that a create has adopted.
 const adopted = "Agent job adopted"
 
 // blocking are the errors of a run that is not cut: what earlier ones have left wants a decision.
-func blocking() []string {
-	return []string{
-		"Outcome of agent job create unknown", "Outcome of message to agent job unknown", // once
-	}
-}
+var blocking = []string{"Outcome of agent job create unknown", "Outcome of message to agent job unknown"} // once
+
+// saying is what a user has read about a request whose outcome is not in its record.
+var saying = append([]string{"Message of an earlier run counts as sent", "Journal not written"}, blocking...)
 
 const otherPrompt = "Name has an agent job with another prompt"
 
 // keptNames reports whether a run has said that it could not release a name: its job is adopted, or stops another prompt.
 func (w *world) keptNames() bool {
 	return w.occurred["Journal not usable"]
-}
-
-// saying is what a user has read about a request whose outcome is not in its record.
-func saying() []string {
-	return []string{
-		"Outcome of agent job create unknown", "Outcome of message to agent job unknown", "Message of an earlier run counts as sent", "Journal not written",
-	}
 }
 
 // isSimple reports whether all runs are the same command, and nobody else interferes.
@@ -215,18 +179,4 @@ func (s scenario) isSimple() bool {
 // hasAliases reports whether a resource has another provider configuration than the others.
 func (s scenario) hasAliases() bool {
 	return slices.ContainsFunc(s.runs[len(s.runs)-1].resources, func(r resource) bool { return r.alias > 0 })
-}
-
-// repeatsPrompt reports whether a job has received a prompt more often than allowed: once,
-// unless there is a list.
-func repeatsPrompt(got, allowed []string) bool {
-	count := func(list []string, prompt string) (n int) {
-		for _, p := range list {
-			if p == prompt {
-				n++
-			}
-		}
-		return n
-	}
-	return slices.ContainsFunc(got, func(prompt string) bool { return count(got, prompt) > max(1, count(allowed, prompt)) })
 }

@@ -41,17 +41,15 @@ const (
 	storeDown     way = "the journal cannot be reached from here on"
 	outage        way = "neither the journal nor the state can be reached from here on"
 	serviceDown   way = "the service shows no job from here on"
-	noLists       way = "the journal refuses listings, and reads of what is not there, from here on"
 	unconditional way = "the journal ignores the conditions of writes from here on"
 	storeHangs    way = "the journal does not respond for half a minute"
 	readsHang     way = "the journal does not respond to reads from here on"
 	losePut       way = "the response to the write is lost"
 	latePut       way = "the write arrives after its client has given up"
-	diskLost      way = "CLI and provider are killed, and the disk is lost"
 )
 
 // waysAt are those that make sense at a step.
-func waysAt(k kind, s place) []way {
+func waysAt(k kind) []way {
 	at := []way{interrupted, cliKilled, stalled, killed, abandoned}
 	switch k {
 	case request:
@@ -65,24 +63,17 @@ func waysAt(k kind, s place) []way {
 	case journalWrite:
 		at = append(at, storeDown, outage, storeHangs, losePut, latePut)
 	case start:
-		at = append(at, storeDown, serviceDown)
-		if s == bucket {
-			at = append(at, noLists, unconditional)
-		}
+		at = append(at, storeDown, serviceDown, unconditional)
 	case call:
-	}
-	if s == folder {
-		at = append(at, diskLost)
 	}
 	return at
 }
 
 // cut is where and how a run is cut.
 type cut struct {
-	at        int // the number of the step, from 1; 0: nowhere
-	way       way
-	late      time.Duration // that long the service takes for a POST
-	noJournal bool          // from the start
+	at   int // the number of the step, from 1; 0: nowhere
+	way  way
+	late time.Duration // that long the service takes for a POST
 }
 
 // stepTaken is a step of a run.
@@ -114,13 +105,10 @@ func (r *run) step(k kind, name string) way {
 		return uncut
 	}
 	switch r.cut.way {
-	case killed, diskLost:
+	case killed:
 		r.end()
 		for _, p := range r.plugins() {
 			p.die()
-		}
-		if r.cut.way == diskLost {
-			w.loseDisk()
 		}
 	case cliKilled:
 		r.end()
@@ -133,7 +121,7 @@ func (r *run) step(k kind, name string) way {
 		r.interrupt()
 		r.leave()
 	case storeDown, outage:
-		r.breakJournal()
+		r.storeDown.Store(true)
 	default:
 	}
 	return r.cut.way

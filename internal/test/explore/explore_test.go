@@ -31,7 +31,6 @@ type explorer struct {
 	*tally
 
 	scenario scenario
-	store    place
 	turn     int    // counts the schedules that make test could play
 	sample   uint64 // of the first cuts that a second one follows; of each scenario, but for those with pairs, one in sampled
 }
@@ -51,10 +50,8 @@ type tally struct {
 // schedule is one cut for each run, and what has become of it.
 type schedule struct {
 	cuts  []cut
-	from  *saved // the world before the last cut; nil: the first one, or something is alive in it
 	world *world
 	steps []stepTaken // of the run after the last cut
-	next  *saved      // the world after the last cut
 	wrong []string
 }
 
@@ -74,11 +71,8 @@ func (e *explorer) play(s *schedule) (isNew bool) {
 		if isNew = e.isNew(w.fingerprint() + later); !isNew {
 			return
 		}
-		if !w.orphans() {
-			s.next = w.save()
-		}
 		s.world = w
-		for i, c := range e.scenario.rest(len(s.cuts)) {
+		for i, c := range e.scenario.after(len(s.cuts)) {
 			r := w.play(c, cut{late: e.scenario.late})
 			if i == 0 {
 				s.steps = r.taken()
@@ -114,28 +108,19 @@ func (e *explorer) cutWorld(t *testing.T, s *schedule) *world {
 	if e.scenario.closes {
 		script.NoMessages = http.StatusConflict
 	}
-	w := newWorld(t, e.store, e.scenario.remote, script)
+	w := newWorld(t, e.scenario.remote, script)
 	t.Cleanup(func() { time.Sleep(3 * time.Hour) }) // what was still alive runs out
-	first := 0
-	if s.from != nil {
-		w.restore(s.from)
-		first = len(s.cuts) - 1
-	} else {
-		for _, c := range e.scenario.before {
-			w.play(c, cut{})
-			time.Sleep(time.Minute)
-		}
-		w.backup = w.clone().states
-		for _, r := range w.records() {
-			w.requests = append(w.requests, r.Last.ID)
-		}
+	for _, c := range e.scenario.before {
+		w.play(c, cut{})
+		time.Sleep(time.Minute)
 	}
-	for i, c := range s.cuts[first:] {
+	w.backup = maps.Clone(w.state)
+	for _, r := range w.records() {
+		w.requests = append(w.requests, r.Last.ID)
+	}
+	for i, c := range s.cuts {
 		c.late = e.scenario.late
-		if first+i == 0 {
-			c.noJournal = e.scenario.noJournal
-		}
-		w.play(e.scenario.after(first + i)[0], c)
+		w.play(e.scenario.after(i)[0], c)
 	}
 	return w
 }
@@ -153,17 +138,17 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 		if repeats(s.steps, i) || isQuiet && i < applying && !more() {
 			continue
 		}
-		for _, way := range waysAt(taken.kind, e.store) {
+		for _, way := range waysAt(taken.kind) {
 			if !e.scenario.has(way) {
 				continue
 			}
 			if way == stalled && len(s.cuts) > 0 && (!everything() || !taken.lasts()) {
 				continue
 			}
-			if (way == killed || way == diskLost) && isQuiet || !e.isDue() {
+			if way == killed && isQuiet || !e.isDue() {
 				continue
 			}
-			next := &schedule{cuts: append(slices.Clone(s.cuts), cut{at: i + 1, way: way}), from: s.next}
+			next := &schedule{cuts: append(slices.Clone(s.cuts), cut{at: i + 1, way: way})}
 			isNew := e.play(next)
 			if !isNew {
 				continue
@@ -191,19 +176,18 @@ func (e *explorer) all(s *schedule, depth int) {
 		}
 		e.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			(&explorer{T: t, tally: e.tally, scenario: e.scenario, store: e.store, sample: e.sample}).all(next, depth-1)
+			(&explorer{T: t, tally: e.tally, scenario: e.scenario, sample: e.sample}).all(next, depth-1)
 		})
 	}
 }
 
 // The documented exceptions: a schedule that breaks the promise may begin with one.
 const (
-	withoutDisk = "the disk was lost"
-	twoAliases  = "an alias adopts the job of another one's resource with the same name"
-	lastOnly    = "the record of a name has its last job only"
+	twoAliases = "an alias adopts the job of another one's resource with the same name"
+	lastOnly   = "the record of a name has its last job only"
 )
 
-func exceptions() []string { return []string{withoutDisk, twoAliases, lastOnly} }
+func exceptions() []string { return []string{twoAliases, lastOnly} }
 
 // excuse reports whether documented exceptions explain all that is wrong.
 func (e *explorer) excuse(s *schedule) bool {
@@ -257,21 +241,15 @@ func (e *explorer) isDue() bool {
 	return more() || e.turn%4 == 0
 }
 
-// isPlayed reports whether a scenario is played in a store.
-func (s scenario) isPlayed(in place) bool {
-	return more() || in == bucket && !s.rare || in == folder && (s.noJournal || s.name == "create" || s.name == "message")
-}
-
 // TestX17_explore plays every cut of one run, and pairs of cuts of two runs in a row. In make
-// test it plays a fourth of the single cuts, most scenarios only in a bucket, and rare ones not; in .ci/run all
-// stores, and some pairs in a bucket; in make chaos a sample of the pairs of all scenarios there, and some in folders.
-// A state from before comes back (X09)
-// and the disk is wiped, with the journal in a bucket (X10).
+// test it plays a fourth of the single cuts, and no rare scenarios; in .ci/run all, and some pairs; in make chaos a
+// sample of the pairs of all scenarios. A state from before comes back (X09), and the disk is wiped, because the journal is
+// in a bucket (X10).
 func TestX17_explore(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	t.Setenv("AWS_CA_BUNDLE", "")                     // needs a network of the SDK's own
-	t.Chdir(t.TempDir())                              // each process has its own
+	t.Chdir(t.TempDir())                              // where no backend is
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // many short worlds
 	var mu sync.Mutex
 	sample := harness.Number(t, "CHAOS_SEED", rand.Uint64()%sampled)
@@ -279,26 +257,24 @@ func TestX17_explore(t *testing.T) {
 	finished, all := 0, 0
 	t.Run("all", func(t *testing.T) {
 		for _, s := range scenarios() {
-			for name, st := range map[string]place{"bucket": bucket, "folder": folder} {
-				if !s.isPlayed(st) {
-					continue
-				}
-				all++
-				t.Run(s.name+" in "+name, func(t *testing.T) {
-					t.Parallel()
-					e := &explorer{T: t, tally: newTally(), scenario: s, store: st, turn: len(s.name), sample: sample}
-					e.start()
-					t.Cleanup(func() { // after its parts
-						mu.Lock()
-						defer mu.Unlock()
-						finished++
-						total.add(e.tally)
-					})
-				})
+			if s.rare && !more() {
+				continue
 			}
+			all++
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				e := &explorer{T: t, tally: newTally(), scenario: s, turn: len(s.name), sample: sample}
+				e.start()
+				t.Cleanup(func() { // after its parts
+					mu.Lock()
+					defer mu.Unlock()
+					finished++
+					total.add(e.tally)
+				})
+			})
 		}
 	})
-	fmt.Printf("played %d schedules of %d scenarios in stores, %d distinct worlds, in %v (CHAOS_SEED=%d)\n",
+	fmt.Printf("played %d schedules of %d scenarios, %d distinct worlds, in %v (CHAOS_SEED=%d)\n",
 		total.schedules, finished, total.worlds, time.Since(began).Round(time.Second), sample)
 	if finished < all || !more() { // -run has left some out
 		return
@@ -324,7 +300,7 @@ func (e *explorer) start() {
 		return
 	}
 	depth := 1
-	if e.store == bucket && (e.scenario.pairs && more() || everything()) || e.scenario.pairs && everything() {
+	if e.scenario.pairs && more() || everything() {
 		depth = 2
 	}
 	e.all(&schedule{steps: uncut.world.runs[len(e.scenario.before)].taken()}, depth)

@@ -28,7 +28,7 @@ type mutant struct {
 // another, a laptop sleeps between a claim and its POST, and a folder's claim and the mark before sending are one step.
 // Their own tests show them.
 func mutants() map[string]mutant {
-	const create, message = "create in bucket", "message in bucket"
+	const create, message = "create", "message"
 	return map[string]mutant{
 		"an unknown outcome is not taken for a refusal": {
 			"agentapi/classify.go", "	return nil, c.newError(r, ErrUnknownOutcome, got, err)\n}", "	return nil, c.newError(r, ErrRefused, got, err)\n}", create,
@@ -38,32 +38,32 @@ func mutants() map[string]mutant {
 			"job/outcome.go", "	out.marks.record.Adoption = operation.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Adoption()\n	if out.planned != nil {\n		out.save(ctx, job)\n	}\n", create,
 		},
 		"a job that has not finished is red": {
-			"job/await.go", "	addError(out.diags, text)\n", "	addWarning(out.diags, text)\n", "create times out in bucket",
+			"job/await.go", "	addError(out.diags, text)\n", "	addWarning(out.diags, text)\n", "create times out",
 		},
 		"Ctrl-C does not taint": {"job/await.go", "errors.Is(err, context.Canceled)", "false", create},
 		"an accepted message is in the state": {
 			"job/outcome.go", "	out.marks.record.Adoption = operation.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Adoption()\n	if out.planned == nil {\n		out.save(ctx, job)\n	}\n", message,
 		},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
-		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response in bucket"},
+		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response"},
 
 		"an unknown create stops": {"journal/judge.go", "	case r.IsUnknownCreate():\n		return UnknownCreate\n", "", create},
 		"the same request adopts": {
 			"journal/judge.go", "	case w.IsPromptUnknown, r.Last.has(w.Prompt):\n		return Adopt\n", "	case w.IsPromptUnknown, r.Last.has(w.Prompt):\n		return Send\n", create,
 		},
-		"another prompt stops":          {"journal/judge.go", "	return OtherPrompt\n", "	return Send\n", "state lost, edited in bucket"},
-		"a request given up sends":      {"journal/judge.go", "	case j.isGivenUp(r):\n		return Send\n", "", "create, and a decision in bucket"},
-		"a job given up is replaced":    {"job/decide.go", "	case e.isGivenUp, options", "	case options", "forget in bucket"},
-		"a closed job has a successor":  {"journal/call.go", "		r.Closed = true\n", "", "closed job, create first in bucket"},
-		"a create that failed is noted": {"journal/call.go", "		broken.Broken = true\n", "", "create times out, edited in bucket"},
+		"another prompt stops":          {"journal/judge.go", "	return OtherPrompt\n", "	return Send\n", "state lost, edited"},
+		"a request given up sends":      {"journal/judge.go", "	case j.isGivenUp(r):\n		return Send\n", "", "create, and a decision"},
+		"a job given up is replaced":    {"job/decide.go", "	case e.isGivenUp, options", "	case options", "forget"},
+		"a closed job has a successor":  {"journal/call.go", "		r.Closed = true\n", "", "closed job, create first"},
+		"a create that failed is noted": {"journal/call.go", "		broken.Broken = true\n", "", "create times out, edited"},
 		"a message goes to the job that the name has": {
-			"journal/judge.go", "	case r.Job != w.Job && !j.isGivenUp(r):\n		return OtherJob\n", "", "older state, after -replace, edited in bucket",
+			"journal/judge.go", "	case r.Job != w.Job && !j.isGivenUp(r):\n		return OtherJob\n", "", "older state, after -replace, edited",
 		},
 		"a message does not hide an unknown create": {
-			"journal/judge.go", "r.Released && r.Job != w.Job:", "r.Released && r.Job != w.Job, r.IsUnknownCreate():", "older state, after -replace, edited in bucket",
+			"journal/judge.go", "r.Released && r.Job != w.Job:", "r.Released && r.Job != w.Job, r.IsUnknownCreate():", "older state, after -replace, edited",
 		},
 		"a killed replacement does not hide a message": {
-			"journal/judge.go", "r.Last == nil, r.Released && r.Job != w.Job:", "r.IsFree():", "message, then -replace, remote state in bucket",
+			"journal/judge.go", "r.Last == nil, r.Released && r.Job != w.Job:", "r.IsFree():", "message, then -replace, remote state",
 		},
 		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return UnknownMessage\n	}\n	return AlreadySent\n", "	}\n	return Send\n", message},
 		"a claim that is over may have been sent":    {"journal/judge.go", "	r = j.settle(r)\n", "", create},
@@ -72,27 +72,27 @@ func mutants() map[string]mutant {
 		"a claim replaces only what was read":                        {"journal/call.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
 		"nothing is sent before the store has proved its conditions": {"journal/journal.go", "	err := j.store.Prove(ctx)\n", "	var err error\n", create},
 		"the response is recorded before it is used":                 {"journal/call.go", "	r.accept(r.Claim, jobID)\n	c.keep(&r)\n", "	r.accept(r.Claim, jobID)\n	c.letExit()\n", create},
-		"an outcome is offered until the store takes it":             {"journal/call.go", "	if !c.mustRetry(c.write(ctx, r)) {", "	if c.failed(c.write(ctx, r)); true {", "long creates, remote state in bucket"},
+		"an outcome is offered until the store takes it":             {"journal/call.go", "	if !c.mustRetry(c.write(ctx, r)) {", "	if c.mustRetry(c.write(ctx, r)); true {", "long creates, remote state"},
 		"an adoption is recorded": {
-			"journal/call.go", "	return c.write(context.WithoutCancel(c.ctx), &r)\n", "	return nil\n", "two aliases, one name, one destroyed in bucket",
+			"journal/call.go", "	return c.write(context.WithoutCancel(c.ctx), &r)\n", "	return nil\n", "two aliases, one name, one destroyed",
 		},
 
 		"a plan only reads": {
 			"job/plan.go", "	if c.sends() {\n",
 			"	_ = j.Release(ctx, plan.ProjectID.ValueString(), plan.Name.ValueString(), replaced, journal.AnyAdoption)\n	if c.sends() {\n",
-			"-replace only planned in bucket",
+			"-replace only planned",
 		},
 		"what could not be adopted is not released": {
-			"job/resource.go", "endCreate(name, cmp.Or(outcome.JobID, request.PlannedJob))", "endCreate(name, cmp.Or(outcome.JobID))", "other address, no moved block in bucket",
+			"job/resource.go", "endCreate(name, cmp.Or(outcome.JobID, request.PlannedJob))", "endCreate(name, cmp.Or(outcome.JobID))", "other address, no moved block",
 		},
-		"a taint keeps the job":                       {"job/resource.go", "keepsName = successor.MayKeepJob && !leavesName", "keepsName = false", "taint in bucket"},
-		"a job is left to a create of the same apply": {"job/resource.go", "	if keepsName || leavesName && r.provider.Command != \"test\" {", "	if keepsName {", "other address, destroyed first in bucket"},
+		"a taint keeps the job":                       {"job/resource.go", "keepsName = successor.MayKeepJob && !leavesName", "keepsName = false", "taint"},
+		"a job is left to a create of the same apply": {"job/resource.go", "	if keepsName || leavesName && r.provider.Command != \"test\" {", "	if keepsName {", "other address, destroyed first"},
 		"a destroy keeps what another object has adopted": {
-			"journal/journal.go", " || adoption != AnyAdoption && r.Adoption != adoption {", " {", "two aliases, one name, one destroyed in bucket",
+			"journal/journal.go", " || adoption != AnyAdoption && r.Adoption != adoption {", " {", "two aliases, one name, one destroyed",
 		},
-		"a destroy releases": {"job/resource.go", "	err := j.Release(ctx, project, name, id, adoption)\n", "	_ = adoption\n	var err error\n", "terraform destroy in bucket"},
+		"a destroy releases": {"job/resource.go", "	err := j.Release(ctx, project, name, id, adoption)\n", "	_ = adoption\n	var err error\n", "terraform destroy"},
 		"a replacement without its journal fails": {
-			"job/resource.go", "	if err != nil && successor != nil {\n", "	if false {\n", "-replace in bucket",
+			"job/resource.go", "	if err != nil && successor != nil {\n", "	if false {\n", "-replace",
 		},
 	}
 }

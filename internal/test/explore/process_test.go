@@ -12,10 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,22 +49,18 @@ func (r *run) start() *process {
 	p.pid = len(w.processes)
 	w.processes = append(w.processes, p)
 	w.mu.Unlock()
+	machine := fmt.Sprint("machine", r.number) // each run has its own
 	own := &cli.Process{
-		Run: cli.Run(fmt.Sprint(r.number)), Self: cli.ProcessID{Machine: r.machine(), PID: p.pid, Start: "1"},
+		Run: cli.Run(fmt.Sprint(r.number)), Self: cli.ProcessID{Machine: machine, PID: p.pid, Start: "1"},
 		Ended: func(s cli.ProcessID) bool {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			return s.Machine == r.machine() && !w.alive(s)
+			return s.Machine == machine && !w.alive(s)
 		},
 		CLIEnded: r.cliEnded.Load, Network: p, Command: r.phase(),
 	}
 	p.cli = &fakecli.CLI{T: w.T}
-	p.makeFolders()
-	environment.Lock()
-	err := os.Chdir(filepath.Dir(p.journal()))
-	diags := p.cli.ConnectTo(p.ctx, provider.New(fmt.Sprint(p.pid), provider.Options{Process: own, Dial: p.dial}), p.settings())
-	environment.Unlock()
-	if w.must(err); len(diags) > 0 {
+	if diags := p.cli.ConnectTo(p.ctx, provider.New(fmt.Sprint(p.pid), provider.Options{Process: own, Dial: p.dial}), p.settings()); len(diags) > 0 {
 		w.Fatal(fakecli.Text(diags))
 	}
 	p.cli.Carry = p.carry
@@ -79,33 +72,7 @@ func (r *run) start() *process {
 	return p
 }
 
-// makeFolders makes what the process finds on the disk.
-func (p *process) makeFolders() {
-	w, state := p.run.world, p.run.command.state
-	data := filepath.Join(filepath.Dir(p.journal()), ".terraform")
-	w.must(os.MkdirAll(data, 0o700))
-	if w.bucket == nil {
-		w.must(os.Symlink(w.folder(), p.journal()))
-	}
-	if state != "" {
-		backend := fmt.Sprintf(`{"backend": {"type": "http", "config": {"address": "https://example.com/%s"}}}`, state)
-		w.must(os.WriteFile(filepath.Join(data, "terraform.tfstate"), []byte(backend), 0o600))
-	}
-}
-
-// environment is shared by all tests. A process reads it when it is configured.
-var environment sync.Mutex
-
-// journal is a link to the folder of the journal, which a person may name. It disappears with the process, which
-// then writes nowhere.
-func (p *process) journal() string {
-	return filepath.Join(p.run.world.dir, fmt.Sprint(p.pid), "journal")
-}
-
 func (p *process) die() {
-	if p.run.world.bucket == nil {
-		_ = os.Remove(p.journal()) // before anything in the process can notice that it ends
-	}
 	p.dead.Store(true)
 	p.kill()
 	p.hangUp()
@@ -170,7 +137,7 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 		<-req.Context().Done()
 		return nil, req.Context().Err()
 	}
-	resp := r.answer(req, name)
+	resp := r.answer(req)
 	r.step(call, name+" done")
 	if p.dead.Load() || way == losePut {
 		return nil, errDead
@@ -180,21 +147,17 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // answer is what the bucket responds.
-func (r *run) answer(req *http.Request, name string) *http.Response {
-	isDenied, server := r.storeDown.Load(), r.world.bucket
-	isDenied = isDenied || name == "journal list" && r.suffers(noLists)
+func (r *run) answer(req *http.Request) *http.Response {
+	server := r.world.bucket
 	server.Lock()
 	server.IgnoreIfMatch, server.IgnoreIfNoneMatch = r.suffers(unconditional), r.suffers(unconditional)
 	server.Unlock()
 	recorder := httptest.NewRecorder()
-	if !isDenied {
-		server.ServeHTTP(recorder, req)
-		isDenied = recorder.Code == http.StatusNotFound && r.suffers(noLists)
-	}
-	if isDenied {
-		recorder = httptest.NewRecorder()
+	if r.storeDown.Load() {
 		recorder.WriteHeader(http.StatusForbidden)
 		_, _ = recorder.WriteString("<Error><Code>AccessDenied</Code></Error>")
+	} else {
+		server.ServeHTTP(recorder, req)
 	}
 	return recorder.Result()
 }

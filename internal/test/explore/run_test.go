@@ -7,9 +7,7 @@ package explore
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -43,7 +41,6 @@ type run struct {
 
 	changes  map[string]*fakecli.CLI // that the plan has planned, by address
 	removed  []string                // that an apply removes
-	applying chan struct{}           // a lock of the rest: a goroutine that waits for a sync.Mutex would stop the clock
 	state    map[string]*object      // as the CLI has it in memory
 	changed  bool                    // since it was read or stored
 	storedAt time.Time               // or when the first resource finished
@@ -51,14 +48,6 @@ type run struct {
 	empty  bool // the plan changed nothing
 	failed bool
 	diags  []*tfprotov6.Diagnostic
-}
-
-// machine is that of the run: with a bucket, each has its own.
-func (r *run) machine() string {
-	if r.world.store == bucket {
-		return fmt.Sprint("machine", r.number)
-	}
-	return "machine"
 }
 
 // plugins are the processes of the run, in the order in which they were started.
@@ -119,7 +108,6 @@ type operation int
 const (
 	apply operation = iota
 	plan
-	refreshOnly
 	destroy
 )
 
@@ -128,9 +116,6 @@ type command struct {
 	do            operation
 	resources     []resource
 	replace       string // -replace
-	state         string // its name, if several states share a journal
-	moved         string // a moved block: from this address to that of the last resource
-	parallel      bool   // all resources are applied at once
 	destroysFirst bool   // what is removed is planned and destroyed before anything else; the CLI takes any order
 
 	// What happens before it.
@@ -144,7 +129,7 @@ type command struct {
 func (w *world) newRun(c command, cut cut, forget ...string) *run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget, applying: make(chan struct{}, 1)}
+	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget}
 	r.left, r.leave = context.WithCancel(w.Context())
 	w.runs = append(w.runs, r)
 	return r
@@ -155,15 +140,15 @@ func (w *world) prepare(c command) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c.lost {
-		delete(w.states, c.state)
+		w.state = map[string]*object{}
 	}
 	if c.restored {
-		w.states[c.state] = maps.Clone(w.backup[c.state])
+		w.state = maps.Clone(w.backup)
 	}
-	if o := w.states[c.state][c.taints]; o != nil && !o.State.IsNull() {
+	if o := w.state[c.taints]; o != nil && !o.State.IsNull() {
 		tainted := *o
 		tainted.Tainted = true
-		w.states[c.state][c.taints] = &tainted
+		w.state[c.taints] = &tainted
 	}
 }
 
@@ -187,26 +172,6 @@ func (r *run) play() {
 		r.execute()
 	})
 	cli.Wait()
-	if r.storeDown.Load() && r.world.bucket == nil {
-		r.world.repair()
-	}
-}
-
-// breakJournal makes the journal unusable until the run ends.
-func (r *run) breakJournal() {
-	w := r.world
-	if r.storeDown.Swap(true) || w.bucket != nil {
-		return
-	}
-	w.must(os.Rename(w.folder(), w.folder()+".away"))
-	w.must(os.WriteFile(w.folder(), nil, 0o600))
-}
-
-func (w *world) repair() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.must(os.Remove(w.folder()))
-	w.must(os.Rename(w.folder()+".away", w.folder()))
 }
 
 // each starts a process for each alias.
@@ -244,14 +209,8 @@ func objectOf(c *fakecli.CLI, deposed *object) *object {
 	return &object{c.Instance, deposed}
 }
 
-func (r *run) lock() (unlock func()) {
-	r.applying <- struct{}{}
-	return func() { <-r.applying }
-}
-
 // say shows diagnostics, and reports whether there is no error among them.
 func (r *run) say(diags []*tfprotov6.Diagnostic) bool {
-	defer r.lock()()
 	r.diags = append(r.diags, diags...)
 	r.failed = r.failed || fakecli.Failed(diags)
 	return !fakecli.Failed(diags)
@@ -269,13 +228,9 @@ func (r *run) note(wrong string) {
 // execute is the command, from the start of the CLI to its end.
 func (r *run) execute() {
 	w, c := r.world, r.command
-	if r.cut.noJournal {
-		r.breakJournal()
-	}
 	r.step(start, "the CLI starts")
-	r.state = map[string]*object{}
 	w.mu.Lock()
-	maps.Copy(r.state, w.states[c.state])
+	r.state = maps.Clone(w.state)
 	w.mu.Unlock()
 	defer func() { // as the CLI does when it ends, but not when it is killed
 		if r.left.Err() == nil {
@@ -293,10 +248,10 @@ func (r *run) execute() {
 	if c.destroysFirst {
 		r.destroyAll(processes, r.removed)
 	}
-	if c.do != refreshOnly && c.do != destroy {
+	if c.do != destroy {
 		r.applyAll(processes)
 	}
-	if c.do != refreshOnly && !c.destroysFirst {
+	if !c.destroysFirst {
 		r.destroyAll(processes, r.removed)
 	}
 	r.finish(processes)
@@ -330,10 +285,6 @@ func (r *run) planWith(destroys bool) {
 func (r *run) plan(processes []*process, destroys bool) {
 	r.empty, r.changes, r.removed = true, map[string]*fakecli.CLI{}, nil
 	c := r.command
-	if c.moved != "" && r.state[c.moved] != nil {
-		r.state[c.resources[len(c.resources)-1].address], r.changed = r.state[c.moved], true
-		delete(r.state, c.moved)
-	}
 	if c.destroysFirst || destroys {
 		r.planRemovals(processes[0], destroys)
 	}
@@ -354,13 +305,10 @@ func (r *run) plan(processes []*process, destroys bool) {
 
 // planOne refreshes and plans a resource of the configuration, and what is left of the one that it has replaced.
 func (r *run) planOne(p *process, res resource) {
-	c, o := r.command, r.state[res.address]
-	if o == nil && c.do == refreshOnly {
-		return
-	}
+	o := r.state[res.address]
 	cli := r.load(p, o)
-	cli.Forced = c.replace == res.address && o != nil
-	if r.say(cli.Refresh(p.ctx)) && c.do != refreshOnly && r.say(cli.Plan(p.ctx, res.config)) {
+	cli.Forced = r.command.replace == res.address && o != nil
+	if r.say(cli.Refresh(p.ctx)) && r.say(cli.Plan(p.ctx, res.config)) {
 		r.empty = r.empty && cli.Empty()
 	}
 	r.changes[res.address] = cli
@@ -381,10 +329,9 @@ func (r *run) planOne(p *process, res resource) {
 
 // planRemovals plans to destroy what is not in the configuration, or everything.
 func (r *run) planRemovals(p *process, everything bool) {
-	c := r.command
 	for _, address := range slices.Sorted(maps.Keys(r.state)) {
-		isKept := slices.ContainsFunc(c.resources, func(res resource) bool { return res.address == address })
-		if isKept && !everything || c.do == refreshOnly {
+		isKept := slices.ContainsFunc(r.command.resources, func(res resource) bool { return res.address == address })
+		if isKept && !everything {
 			continue
 		}
 		r.removed = append(r.removed, address)
@@ -435,7 +382,6 @@ func (r *run) store() {
 }
 
 func (r *run) set(address string, o *object) {
-	defer r.lock()()
 	if r.state[address] == nil && o == nil {
 		return
 	}
@@ -445,11 +391,6 @@ func (r *run) set(address string, o *object) {
 	}
 	r.changed = true
 	r.save()
-}
-
-func (r *run) get(address string) *object {
-	defer r.lock()()
-	return r.state[address]
 }
 
 // finish ends the processes and the run. A remote state is stored only then.
@@ -462,33 +403,22 @@ func (r *run) finish(processes []*process) {
 	r.store()
 }
 
-// applyAll applies all resources, one after the other or at once.
 func (r *run) applyAll(processes []*process) {
-	var running sync.WaitGroup
-	for i, res := range r.command.resources {
+	for _, res := range r.command.resources {
 		if r.stopped.Load() {
 			r.failed = true
-			break
+			return
 		}
-		if !r.command.parallel {
-			r.applyOne(processes[res.alias], res)
-			continue
-		}
-		running.Go(func() {
-			time.Sleep(time.Duration(i) * 50 * time.Millisecond) // after the journal was read and its conditions proved, and so that a schedule is the same each time
-			r.applyOne(processes[res.alias], res)
-		})
+		r.applyOne(processes[res.alias], res)
 	}
-	running.Wait()
-	r.mustLive()
 }
 
 func (r *run) applyOne(p *process, res resource) {
 	planned := r.changes[res.address]
-	before := r.get(res.address)
+	before := r.state[res.address]
 	if before != nil && before.deposed != nil {
 		r.deleteDeposed(p, res.address, before.deposed)
-		before = r.get(res.address)
+		before = r.state[res.address]
 	}
 	if planned.Empty() {
 		return
@@ -534,7 +464,7 @@ func (r *run) deleteDeposed(p *process, address string, deposed *object) {
 	old := r.load(p, deposed)
 	r.say(old.Destroy(p.ctx))
 	var left *object
-	if o := r.get(address); o != nil && !o.State.IsNull() {
+	if o := r.state[address]; o != nil && !o.State.IsNull() {
 		left = &object{Instance: o.Instance}
 	}
 	r.set(address, left)
@@ -546,7 +476,7 @@ func (r *run) destroyAll(processes []*process, addresses []string) {
 			r.failed = true
 			return
 		}
-		c := r.load(processes[0], r.get(address))
+		c := r.load(processes[0], r.state[address])
 		r.say(c.Delete(processes[0].ctx, r.changes[address].PlannedPrivate))
 		r.set(address, objectOf(c, nil))
 	}

@@ -8,15 +8,10 @@ package explore
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net/http"
-	"os"
-	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -34,54 +29,26 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// place is where the journal is kept.
-type place int
-
-const (
-	bucket place = iota
-	folder
-)
-
 // world is what outlives a run.
 type world struct {
 	*testing.T
 
-	store  place
-	remote bool // the backend of the states
+	remote bool // the backend of the state
 	sim    *simulator.Server
 	wire   *faultserver.Server
 	bucket *fakes3.Server
-	dir    string // holds a folder of each process, and the journal, if it is in a folder
 
-	mu sync.Mutex
-	history
-}
-
-// history is what has happened in a world.
-type history struct {
+	mu        sync.Mutex
 	processes []*process
 	runs      []*run
-	states    states          // as they were stored
-	everSeen  map[string]bool // ids of jobs that were in a stored state
-	backup    states          // as they were after the commands before the cuts
-	requests  []string        // the last ones by then
-	tainted   bool            // a stored object was
-	gone      int             // how many records were lost with the disk
-	shown     string          // what a user has read
+	state     map[string]*object // as it was stored, by address
+	everSeen  map[string]bool    // ids of jobs that were in a stored state
+	backup    map[string]*object // as it was after the commands before the cuts
+	requests  []string           // the last ones by then
+	tainted   bool               // a stored object was
+	shown     string             // what a user has read
 	occurred  map[string]bool
 }
-
-func (h history) clone() history {
-	h.processes, h.runs = slices.Clone(h.processes), slices.Clone(h.runs)
-	h.states, h.everSeen, h.occurred = maps.Clone(h.states), maps.Clone(h.everSeen), maps.Clone(h.occurred)
-	for name, state := range h.states {
-		h.states[name] = maps.Clone(state)
-	}
-	return h
-}
-
-// states are the objects of each state, by its name and by address.
-type states map[string]map[string]*object
 
 // object is a resource in a state.
 type object struct {
@@ -94,17 +61,12 @@ func (o *object) id() string {
 	return id
 }
 
-func newWorld(t *testing.T, s place, remote bool, script simulator.Script) *world {
+func newWorld(t *testing.T, remote bool, script simulator.Script) *world {
 	w := &world{
-		T: t, store: s, remote: remote, sim: harness.NewSimulator(harness.Always(script)), dir: t.TempDir(),
-		history: history{states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{}},
+		T: t, remote: remote, sim: harness.NewSimulator(harness.Always(script)), bucket: &fakes3.Server{Objects: map[string][]byte{}},
+		state: map[string]*object{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
 	}
 	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
-	if s == bucket {
-		w.bucket = &fakes3.Server{Objects: map[string][]byte{}}
-	} else if err := os.Mkdir(w.folder(), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	return w
 }
 
@@ -116,63 +78,6 @@ func (w *world) must(err error) {
 	if err != nil {
 		w.Fatal(err)
 	}
-}
-
-// saved is a world without live processes, to be continued more than once.
-type saved struct {
-	history
-
-	at    time.Time
-	sim   *simulator.Server
-	files map[string][]byte // of the journal
-}
-
-func (w *world) save() *saved {
-	s := &saved{at: time.Now(), sim: w.sim.Clone(), files: w.files()}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s.history = w.clone()
-	return s
-}
-
-// restore makes a fresh world into the saved one.
-func (w *world) restore(s *saved) {
-	time.Sleep(time.Until(s.at))
-	w.sim, w.history = s.sim.Clone(), s.clone()
-	w.write(s.files)
-}
-
-// write writes files of the journal, or its objects.
-func (w *world) write(files map[string][]byte) {
-	for name, text := range files {
-		if w.bucket != nil {
-			w.bucket.Lock()
-			w.bucket.Objects["prefix/"+name] = text
-			w.bucket.Unlock()
-			continue
-		}
-		file := filepath.Join(w.folder(), filepath.FromSlash(name))
-		w.must(os.MkdirAll(filepath.Dir(file), 0o700))
-		w.must(os.WriteFile(file, text, 0o600))
-	}
-}
-
-// files are those of the journal, or its objects.
-func (w *world) files() map[string][]byte {
-	texts := map[string][]byte{}
-	if w.bucket != nil {
-		w.bucket.Lock()
-		defer w.bucket.Unlock()
-		for name, text := range w.bucket.Objects {
-			texts[strings.TrimPrefix(name, "prefix/")] = text
-		}
-		return texts
-	}
-	files, _ := fs.Glob(os.DirFS(w.folder()), "*/*/*.json")
-	for _, file := range files {
-		texts[file], _ = os.ReadFile(filepath.Join(w.folder(), file))
-	}
-	return texts
 }
 
 // serve answers a request, which names its process in User-Agent. A request that has
@@ -214,44 +119,15 @@ func (w *world) sender(req *http.Request) *process {
 	return w.processes[pid]
 }
 
-// loseDisk loses the default folder, to which a provider without a CLI may be writing. If the
-// journal is broken, that is the folder which repair is about to put back.
-func (w *world) loseDisk() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	folder, lost := w.folder(), w.folder()+".lost"
-	if _, err := os.Stat(folder + ".away"); err == nil {
-		folder += ".away"
-	}
-	records, _ := filepath.Glob(filepath.Join(folder, "*", "*"))
-	w.gone += len(records)
-	w.must(os.Rename(folder, lost))
-	w.must(os.Mkdir(folder, 0o700))
-	w.must(os.RemoveAll(lost))
-}
-
-// folder is the journal.
-func (w *world) folder() string { return filepath.Join(w.dir, "journal") }
-
 // records are those in the journal, by name.
 func (w *world) records() (records []journal.Record) {
-	latest, numbers := map[string]journal.Record{}, map[string]int{}
-	for name, text := range w.files() {
-		key, number := name, 0
-		if w.bucket == nil {
-			key = path.Dir(name)
-			number, _ = strconv.Atoi(strings.TrimSuffix(path.Base(name), ".json"))
-		}
+	w.bucket.Lock()
+	defer w.bucket.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(w.bucket.Objects)) {
 		var r journal.Record
-		if json.Unmarshal(text, &r) != nil || r.Format == 0 {
-			continue // the proof of conditions
+		if json.Unmarshal(w.bucket.Objects[key], &r) == nil && r.Format > 0 { // not the proof of conditions
+			records = append(records, r)
 		}
-		if had, isThere := numbers[key]; !isThere || number > had {
-			latest[key], numbers[key] = r, number
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(latest)) {
-		records = append(records, latest[key])
 	}
 	return records
 }
@@ -277,8 +153,8 @@ func (w *world) unknown() (ids []string) {
 // fingerprint is equal for worlds that the next run cannot tell apart.
 func (w *world) fingerprint() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "only interrupted %t, or the CLI killed %t, or abandoned %t, records lost %d\n", w.cutOnlyBy(interrupted),
-		w.cutOnlyBy(interrupted, cliKilled, stalled), w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned), w.gone)
+	fmt.Fprintf(&b, "only interrupted %t, or the CLI killed %t, or abandoned %t\n", w.cutOnlyBy(interrupted),
+		w.cutOnlyBy(interrupted, cliKilled, stalled), w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned))
 	jobs := map[string]int{"": -1}
 	for i, job := range w.sim.Jobs() {
 		jobs[job.ID] = i
@@ -294,12 +170,10 @@ func (w *world) fingerprint() string {
 		fmt.Fprint(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
 		fmt.Fprintln(&b)
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.states)) {
-		for _, address := range slices.Sorted(maps.Keys(w.states[name])) {
-			for o := w.states[name][address]; o != nil; o = o.deposed {
-				fmt.Fprintf(&b, "%s%s job %d %v %v %v %v tainted %t private %s\n", name, address, jobs[o.id()], o.Get("name"), o.Get("prompt"),
-					o.Get("status"), o.Get("triggers"), o.Tainted, o.normal(jobs, records))
-			}
+	for _, address := range slices.Sorted(maps.Keys(w.state)) {
+		for o := w.state[address]; o != nil; o = o.deposed {
+			fmt.Fprintf(&b, "%s job %d %v %v %v %v tainted %t private %s\n", address, jobs[o.id()], o.Get("name"), o.Get("prompt"),
+				o.Get("status"), o.Get("triggers"), o.Tainted, o.normal(jobs, records))
 		}
 	}
 	return b.String()
@@ -311,11 +185,9 @@ func (w *world) describe(kind string, r *journal.Request, jobs map[string]int) s
 		return ""
 	}
 	prompt := slices.IndexFunc(prompts, func(p string) bool { return journal.Hash(r.ID, p) == r.Prompt })
-	return fmt.Sprintf(", %s message %t to %d %s prompt %d unknown %t unsent %t alive %t age %d given up %t", kind, r.IsMessage, jobs[r.Job],
-		triggersOf(r.Arguments), prompt, r.Unknown, r.Unsent, w.alive(r.Sender), coarse(time.Since(r.SentAt)), strings.Contains(w.shown, r.ID))
+	return fmt.Sprintf(", %s message %t to %d triggers %.3s prompt %d unknown %t unsent %t alive %t age %d given up %t", kind, r.IsMessage, jobs[r.Job],
+		r.Arguments, prompt, r.Unknown, r.Unsent, w.alive(r.Sender), coarse(time.Since(r.SentAt)), strings.Contains(w.shown, r.ID))
 }
-
-func triggersOf(hash string) string { return fmt.Sprintf("triggers %.3s", hash) }
 
 // coarse is an age as far as it matters: what is a few seconds old has the same future.
 func coarse(age time.Duration) int { return int(age / (15 * time.Second)) }
@@ -367,7 +239,7 @@ func (w *world) storeState(r *run) {
 			w.tainted = w.tainted || o.Tainted
 		}
 	}
-	w.states[r.command.state] = stored
+	w.state = stored
 }
 
 // show is the CLI printing diagnostics.
@@ -384,11 +256,7 @@ func (w *world) show(diags []*tfprotov6.Diagnostic) {
 func (p *process) settings() fakecli.Attrs {
 	w := p.run.world
 	config := fakecli.Attrs{"request_timeout": requestTimeout.String(), "base_url": w.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project}
-	at, state := p.journal(), "?state=state"
-	if w.store == bucket {
-		at, state = "s3://bucket/prefix?region=us-east-1&endpoint=http://127.0.0.1:2", "&state=state"
-	}
-	journal := fakecli.Attrs{"url": at + state + p.run.command.state}
+	journal := fakecli.Attrs{"url": "s3://bucket/prefix?region=us-east-1&endpoint=http://127.0.0.1:2&state=state"}
 	forget := p.run.forget
 	if p.run.command.forgets {
 		forget = append(slices.Clone(forget), w.requests...)

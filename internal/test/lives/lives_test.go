@@ -34,7 +34,7 @@ func TestLives(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Chdir(t.TempDir()) // each life has its own
+	t.Chdir(t.TempDir()) // the default journal is there
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	for name, l := range knownLives {
 		t.Run(name, func(t *testing.T) {

@@ -105,28 +105,26 @@ type breach struct {
 
 // playLife plays a life up to its first breach, or returns nil.
 func playLife(t *testing.T, l life) (b *breach) {
-	dir, err := os.MkdirTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chdir(dir); err != nil { // the default journal is there
-		t.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
 	synctest.Test(t, func(t *testing.T) {
 		p := &player{TB: t, life: l, known: map[string]bool{}}
+		p.must(os.RemoveAll(folder), os.RemoveAll(kept)) // of the life before
 		p.sim = harness.NewSimulator(harness.Always(simulator.Script{Duration: 1000 * time.Hour, NoMessages: l.Refuses}))
 		p.wire = faultserver.New(t, p.sim, faultserver.Options{InMemory: true})
 		p.cli = &fakecli.CLI{T: p}
 		p.connect("", turn{}, 0)
 		p.cli.Forget()
-		for i, turn := range slices.Concat(l.Turns, l.ending()) {
-			if b = p.check(turn, i+1); b != nil {
+		turns := slices.Concat(l.Turns, l.ending())
+		for i, turn := range turns {
+			got := p.check(turn, i+1)
+			if i+1 == len(turns) {
+				p.checkEnd()
+			}
+			if len(p.wrong) > 0 {
+				b = &breach{i + 1, got, p.wrong}
 				return
 			}
 			time.Sleep(pause)
 		}
-		b = p.checkEnd(len(l.Turns) + len(l.ending()))
 	})
 	return b
 }
@@ -142,7 +140,7 @@ func (l life) ending() []turn {
 }
 
 // check plays a turn, and asserts what must follow from any other.
-func (p *player) check(t turn, number int) *breach {
+func (p *player) check(t turn, number int) observed {
 	p.happen(t.Meanwhile)
 	t.Ignored = t.Ignored && p.mayIgnore(t)
 	t.Unknown = t.Unknown && !t.Ignored
@@ -178,10 +176,7 @@ func (p *player) check(t turn, number int) *breach {
 		want(isDone || t.NoWait && !ended(status), "green, and its job is %s", status)
 		want(!p.cli.Tainted, "green, and tainted")
 	}
-	if len(p.wrong) == 0 {
-		return nil
-	}
-	return &breach{number, got, p.wrong}
+	return got
 }
 
 // mayIgnore reports whether the CLI can ignore the prompt: it does so only for an object that stays.
@@ -221,7 +216,7 @@ func (p *player) remember(t turn, got observed, before int) {
 }
 
 // checkEnd asserts that the last turn has ended well, and that no job was paid for that nobody knows.
-func (p *player) checkEnd(number int) *breach {
+func (p *player) checkEnd() {
 	if status := p.cli.Get("status"); status != completed || p.cli.Tainted {
 		p.Errorf("in the end the job is %v, tainted: %t", status, p.cli.Tainted)
 	}
@@ -231,10 +226,6 @@ func (p *player) checkEnd(number int) *breach {
 			p.Errorf("the job %q was lost", job.Prompts)
 		}
 	}
-	if len(p.wrong) == 0 {
-		return nil
-	}
-	return &breach{number, observed{}, p.wrong}
 }
 
 // happen is what somebody else does to all jobs. A closed job stays closed.
