@@ -133,7 +133,7 @@ func TestHost_H01_oneProcess(t *testing.T) {
 		wantErrors(t, c.Run(t.Context(), attrs{"prompt": prompt}))
 	}
 	c.Forget()
-	wantErrors(t, c.Run(t.Context(), attrs{"prompt": "A"}), strings.TrimPrefix(stops, "ERROR: "))
+	wantErrors(t, c.Run(t.Context(), attrs{"prompt": "B"})) // adopts
 	s.Sent(t, 1, 1)
 }
 

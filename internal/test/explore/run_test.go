@@ -264,7 +264,7 @@ func (r *run) execute() {
 func (r *run) checkDone() {
 	for _, res := range r.command.resources {
 		o := r.state[res.address]
-		if o == nil || o.State.IsNull() || o.Tainted || o.Get("status") == "active" {
+		if o == nil || o.State.IsNull() || o.Tainted || o.Get("status") == "active" && res.config["wait"] == nil {
 			r.note("is green, and " + res.address + " is not done")
 		}
 	}

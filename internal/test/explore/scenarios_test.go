@@ -80,6 +80,10 @@ func scenarios() []scenario {
 		r.config = fakecli.With(r.config, fakecli.Attrs{"timeouts": fakecli.Attrs{"create": "2m"}})
 		return r
 	}
+	atWork := func(r resource) resource { // when the run ends: such a job is sent no other prompt, whatever a completed one is
+		r.config = fakecli.With(r.config, fakecli.Attrs{"wait": fakecli.Attrs{"enabled": false}})
+		return r
+	}
 	createFirst := func(r resource) resource { r.createFirst = true; return r }
 	alias := func(r resource) resource { r.alias = 1; return r }
 
@@ -89,6 +93,7 @@ func scenarios() []scenario {
 	firstCreatedMore := configured(createFirst(job("a", "Write more")))
 	slow, slowMore := configured(impatient(a)), configured(impatient(job("a", "Write more")))
 	moved, renamed := configured(named("b", "a", "Write")), configured(named("a", "b", "Write"))
+	working, workingMore := configured(atWork(a)), configured(atWork(job("a", "Write more")))
 	swapped := configured(named("a", "b", "Write"), named("b", "a", "Draw"))
 	twins := configured(a, named("b", "a", "Draw"))
 	aliases := configured(a, alias(named("b", "a", "Write")))
@@ -150,7 +155,7 @@ func scenarios() []scenario {
 		{name: "state lost", before: runs(first), runs: runs(stateLess(first), first), jobs: 1, adopts: true},
 		{name: "state lost after a message", before: runs(first, more), runs: runs(stateLess(more), more), jobs: 1, adopts: true},
 		{name: "message, then the state lost", rare: true, before: runs(first), runs: runs(more, stateLess(more), more), jobs: 1, adopts: true, errors: edited},
-		{name: "state lost, edited", before: runs(first), runs: runs(stateLess(more), more), jobs: 1, stops: true, errors: edited},
+		{name: "state lost, edited", before: runs(working), runs: runs(stateLess(workingMore), workingMore), jobs: 1, duration: time.Hour, stops: true, errors: edited},
 		{name: "state lost after -replace", rare: true, before: runs(first), runs: runs(replacing("a", first), stateLess(first), first), jobs: 2, adopts: true},
 		{name: "older state, after a message", before: runs(first), runs: runs(more, older(more), more), jobs: 1},
 		{name: "older state, after -replace", before: runs(first), runs: runs(replacing("a", first), older(first), first), jobs: 2},
