@@ -127,6 +127,7 @@ func TestConnect_C02_refused(t *testing.T) {
 					_, err = c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
 				}
 				took := time.Since(start)
+				synctest.Wait() // for a dial of which nobody waits for the end
 				all.Wait()
 				failure, _ := errors.AsType[*Error](err)
 				if failure == nil || !strings.Contains(fmt.Sprint(err, " tried for ", failure.Lasted), tc.says) || op == OpCreate && !errors.Is(err, ErrNotSent) {
