@@ -126,10 +126,11 @@ func TestUnknownSettings_I06(t *testing.T) {
 		c.State = fakecli.Object(c.Resource, attrs{
 			"project_id": harness.Project, "name": "a", "prompt": "write", "id": "job_1", "status": "completed",
 		})
-		before := c.State // without an identity, as an old CLI leaves it
+		before := c.State
+		c.Identity = nil // as an old CLI leaves it
 		harness.Contains(t, fakecli.Text(c.Refresh(ctx)), "WARNING: Agent job not refreshed")
-		if diags := c.Plan(ctx, write); len(diags) > 0 || !c.Empty() || !c.State.Equal(before) {
-			t.Errorf("%s: a job does not stay as it was: %s %s", name, c.Planned, fakecli.Text(diags))
+		if diags := c.Plan(ctx, write); len(diags) > 0 || !c.Empty() || !c.State.Equal(before) || c.Identity == nil {
+			t.Errorf("%s: a job does not stay as it was: %s %v %s", name, c.Planned, c.Identity, fakecli.Text(diags))
 		}
 	}
 	for _, journal := range []any{unknown{}, attrs{"enabled": unknown{}}, attrs{"url": unknown{}}, attrs{"forget": unknown{}}} {
