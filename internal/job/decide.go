@@ -144,6 +144,15 @@ func (c *plannedCreate) sends() bool {
 	return c.verdict == journal.Send || c.verdict == journal.Continue || c.hasReplaced()
 }
 
+// counted is the request that is sent, as far as the plan knows: with Continue, a message.
+func (c *plannedCreate) counted() send.Request {
+	r := c.request
+	if c.verdict == journal.Continue && !c.hasReplaced() {
+		r.Job = c.record.Job
+	}
+	return r
+}
+
 // mayKeepJob reports whether the apply may adopt the job that the name has, or send it the prompt,
 // as far as the plan knows.
 func (c *plannedCreate) mayKeepJob() bool {

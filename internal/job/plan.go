@@ -64,7 +64,7 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	}
 	d.checkOwner(&plan, o, found, diags)
 	marks.plan.Successor = &successor{
-		Name: plan.Name.ValueString(), MayKeepJob: c.mayKeepJob(), Prompt: d.names.promptOf(plan.projectAndName()),
+		Project: plan.ProjectID.ValueString(), Name: plan.Name.ValueString(), MayKeepJob: c.mayKeepJob(), Prompt: d.names.promptOf(plan.projectAndName()),
 	}
 	marks.write(ctx, resp.Private)
 }
@@ -85,7 +85,7 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 		d.reportJournalError(err, diags)
 	}
 	if c.sends() {
-		d.planRequest(c.request, diags)
+		d.planRequest(c.counted(), diags)
 	}
 	// A job beside another one is shown by the plan command only: an apply's own plan cannot tell
 	// it from a replacement with create_before_destroy (T3), which also sends while the name has a
@@ -115,8 +115,6 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 		return
 	}
 	proposed := plan.withoutWriteOnly()
-	marks.plan = planMarks{IsPromptIgnored: plan.promptText().IsNull(), Job: state.ID.ValueString()}
-	marks.write(ctx, resp.Private)
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
 	d.names.forgetCreate(state.projectAndName(), state.ID.ValueString())
 
@@ -126,6 +124,8 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 		plan: &plan, state: &state, marks: &marks.message, options: options,
 		isNewProject: isNewProject, isGivenUp: d.isGivenUp(ctx, &state), verdict: verdict,
 	}.decide()
+	marks.plan = planMarks{IsPromptIgnored: plan.promptText().IsNull(), Job: state.ID.ValueString(), IsClosed: c.effect == replaceClosed}
+	marks.write(ctx, resp.Private)
 
 	c.setValues(&plan, &state)
 	if isNewProject {

@@ -77,9 +77,14 @@ func TestReplacement(t *testing.T) {
 				{objects: short("once"), says: []string{stillRunning}, creates: 1}, {before: func(*life) { time.Sleep(time.Minute) }, objects: a, says: []string{notAccepted}, creates: 1, messages: 1},
 				{objects: a, creates: 2, messages: 1, after: has("docs 2")},
 			},
-			"N25 failed":                             {failed1, {objects: fail, says: []string{"the next apply sends nothing, and fails again"}, creates: 1}, failed1, {objects: a, creates: 2, after: has("docs 2")}, stays(2)},
-			"failed, and another name":               {failed1, {objects: of("A", attrs{"name": "other"}), creates: 2, after: has("docs 1!", "other 2")}},
-			"failed, and warned of":                  {failed1, {objects: of("fail", onFailure("warn")), says: []string{"The job stays in the state."}, creates: 1}},
+			"N25 failed":                                        {failed1, {objects: fail, says: []string{"the next apply sends nothing, and fails again"}, creates: 1}, failed1, {objects: a, creates: 2, after: has("docs 2")}, stays(2)},
+			"failed, and another name":                          {failed1, {objects: of("A", attrs{"name": "other"}), creates: 2, after: has("docs 1!", "other 2")}},
+			"failed, and warned of":                             {failed1, {objects: of("fail", onFailure("warn")), says: []string{"The job stays in the state."}, creates: 1}},
+			"N22 archived, and its prompt is not known yet":     {first, {before: becomes("archived"), objects: later(of("A", nil), attrs{"prompt": unknown{}}), says: []string{newJob, adopted, "Agent job archived"}, creates: 1, after: has("docs 1")}, stays(1)},
+			"N22 archived, and another prompt is not known yet": {first, {before: becomes("archived"), objects: later(of("B", nil), attrs{"prompt": unknown{}}), says: append([]string{newJob}, says(mayStop)...), creates: 2, after: has("docs 2")}},
+			"failed, and another project": {
+				failed1, {objects: of("fail", attrs{"project_id": "proj_2"}), says: []string{failed}, creates: 2}, {objects: fail, says: []string{failed}, creates: count(3, 2)}, // the old object is deposed until then
+			},
 			"failed, and active again":               {failed1, {before: becomes("completed"), objects: fail, creates: 1}},
 			"N25 failed, and retry":                  {failed1, {objects: of("fail", onFailure("retry")), says: []string{"so the next apply starts a new job"}, creates: 2}, {objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 3}},
 			"failed, and triggers are not known yet": {{objects: of("fail", triggers("1")), says: []string{failed}, creates: 1}, {objects: later(of("fail", triggers("1")), triggers(unknown{})), says: []string{failed}, creates: 1}},

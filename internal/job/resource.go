@@ -287,7 +287,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		return
 	}
 
-	keepsName, leavesName := false, successor == nil || successor.Name != name
+	keepsName, leavesName := false, successor == nil || successor.Project != project || successor.Name != name
 	// The object is tainted, so its marks were written by the plan of its successor alone (T1).
 	if successor != nil && marks.plan.Job == "" {
 		adoption, prompt = journal.AnyAdoption, successor.Prompt
@@ -297,7 +297,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		prompt = promptHash(id, text)
 	}
 	// The runs of "terraform test" share a process, and none must adopt what an earlier one destroyed.
-	if keepsName || leavesName && r.provider.Command != "test" {
+	if keepsName || marks.plan.IsClosed || leavesName && r.provider.Command != "test" {
 		j.Leave(project, name, journal.Left{Job: id, Arguments: job.request(ctx, "").Arguments, Prompt: prompt})
 	}
 	if keepsName {

@@ -86,7 +86,7 @@ func mutants() map[string]mutant {
 			"job/resource.go", "endCreate(name, cmp.Or(outcome.JobID, request.PlannedJob))", "endCreate(name, cmp.Or(outcome.JobID))", "other address, no moved block",
 		},
 		"a taint keeps the job":                       {"job/resource.go", "keepsName = successor.MayKeepJob && !leavesName", "keepsName = false", "taint"},
-		"a job is left to a create of the same apply": {"job/resource.go", "	if keepsName || leavesName && r.provider.Command != \"test\" {", "	if keepsName {", "other address, destroyed first"},
+		"a job is left to a create of the same apply": {"job/resource.go", "	if keepsName || marks.plan.IsClosed || leavesName && r.provider.Command != \"test\" {", "	if keepsName {", "other address, destroyed first"},
 		"a destroy keeps what another object has adopted": {
 			"journal/journal.go", " || adoption != AnyAdoption && r.Adoption != adoption {", " {", "two aliases, one name, one destroyed",
 		},
