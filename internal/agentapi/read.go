@@ -146,7 +146,8 @@ func (t *trial) turn(ctx context.Context) error {
 	if err := gets.wait(ctx); err != nil || !t.isPoll {
 		return err
 	}
-	// If the pause still lasts, this is the last try before the deadline: see limiter.isRead.
+	// If the pause after a 429 still lasts, gets.wait has let this through as the last GET before the
+	// deadline: it must not wait for the pause again.
 	isLate := gets.pause() > 0
 	if err := t.client.polls.Wait(ctx); err != nil {
 		<-ctx.Done() // if it has not ended yet, the turn would come after its deadline

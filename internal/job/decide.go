@@ -118,9 +118,13 @@ func (c change) setValues(plan, state *jobModel) {
 		plan.Messages = types.Int64Value(state.Messages.ValueInt64() + 1)
 	}
 	switch {
-	case c.replaces(), c.effect == sendMessage, c.isWaited: // a replacement is planned once more, as a create (T2)
+	case c.replaces(), c.effect == sendMessage, c.isWaited:
+		// Of a replacement, this only has to differ from the state: the second planning call sets what the
+		// plan shows (T2).
 		plan.markRunUnknown()
-	case c.effect == storePrompt && plan.Prompt.IsNull(), c.fails: // nothing else makes Terraform call Update (T9)
+	case c.effect == storePrompt && plan.Prompt.IsNull(), c.fails:
+		// A write-only prompt to store, or a failed job, changes no value that a plan shows, and without a
+		// change Terraform calls no Update (T9).
 		plan.Status = types.StringUnknown()
 	}
 }

@@ -65,8 +65,8 @@ type successor struct {
 	// MayKeepJob: the create may adopt the job that has the name, or send it the prompt as a message;
 	// it is also set if the plan does not know. The Delete of a tainted object then keeps the name.
 	MayKeepJob bool `json:"keep,omitempty"`
-	// Prompt is the hash of the last write-only prompt that the object with the name has sent. A
-	// tainted object's Delete needs it from here, because its marks are those of the successor (T1).
+	// Prompt is the hash of the last write-only prompt of the replaced object. If that is tainted, its
+	// Delete does not get messageMarks.Prompt, but only what the plan of the successor has written (T1).
 	Prompt string `json:"had,omitempty"`
 }
 

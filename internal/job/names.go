@@ -43,17 +43,17 @@ type names struct {
 type owner struct {
 	// job is the resource's job in the state, which it keeps or replaces; empty for a new resource.
 	job string
-	// request tells apart two owners with the same job, or without one. Of a new resource it is the
-	// fingerprint of what it sends, empty while the plan does not know that. In the entry of a job
-	// that is kept (ofJob), it is the name of the resource.
-	request  string
+	// id tells apart two owners with the same job, or without one. Of a new resource it is the
+	// fingerprint of what it sends, empty while the plan does not know that. Of one that keeps its job,
+	// it is the name, in the entry of the job (ofJob): an import may give one job to two names.
+	id       string
 	keepsJob bool // the plan does not replace the job
 }
 
-// mayBe reports whether two owners may be one resource that is planned twice. A request that one
-// plan does not know may be known to the next, so an empty one equals any other.
+// mayBe reports whether two owners may be one resource that is planned twice. What a new
+// one sends may be unknown to one plan and known to the next, so an empty id equals any other.
 func (o owner) mayBe(other owner) bool {
-	return o.job == other.job && (o.request == other.request || o.request == "" || other.request == "")
+	return o.job == other.job && (o.id == other.id || o.id == "" || other.id == "")
 }
 
 // checkOwner makes sure that no other resource has the name, nor the job: the one that the owner keeps, or
@@ -65,7 +65,7 @@ func (d *ProviderData) checkOwner(plan *jobModel, o owner, found string, diags *
 		isOnly = d.names.own(plan.projectAndName(), o)
 	}
 	if o.keepsJob {
-		found, o.request = o.job, name
+		found, o.id = o.job, name
 	}
 	if found != "" {
 		isOnly = d.names.own(ofJob(found), o) && isOnly

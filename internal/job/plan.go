@@ -28,7 +28,9 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		r.provider.planNew(ctx, req, resp)
 	case req.Plan.Raw.IsNull():
 		marks := readMarks(ctx, req.Private)
-		marks.plan = planMarks{} // of a replacement that failed; a destroy has no successor
+		// The state may have the marks of a replacement that was planned, and failed before its Delete. In a
+		// destroy, they would tell Delete of a successor that does not exist.
+		marks.plan = planMarks{}
 		marks.write(ctx, resp.Private)
 	default:
 		r.provider.planExisting(ctx, req, resp)
@@ -57,14 +59,15 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 
 	o, found := owner{job: c.replaced}, ""
 	if o.job == "" {
-		o.request = plan.fingerprint(ctx)
+		o.id = plan.fingerprint(ctx)
 	}
 	if c.verdict == journal.Adopt || c.verdict == journal.OtherPrompt || c.verdict == journal.Continue {
 		found = c.record.Job
 	}
 	d.checkOwner(&plan, o, found, diags)
 	marks.plan.Successor = &successor{
-		Project: plan.ProjectID.ValueString(), Name: plan.Name.ValueString(), MayKeepJob: c.mayKeepJob(), Prompt: d.names.promptOf(plan.projectAndName()),
+		Project: plan.ProjectID.ValueString(), Name: plan.Name.ValueString(),
+		MayKeepJob: c.mayKeepJob(), Prompt: d.names.promptOf(plan.projectAndName()),
 	}
 	marks.write(ctx, resp.Private)
 }

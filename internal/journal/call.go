@@ -99,7 +99,7 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 			c.looked, verdict = r, Adopt
 			r = c.claimed(false)
 			r.accept(r.Claim, left)
-			r.Broken, r.Write = true, "" // no store has this one
+			r.Broken, r.Write = true, "" // without an id of a write, because no store has the record
 		}
 		c.looked, c.text, c.written = r, text, nil
 		return verdict, r, nil

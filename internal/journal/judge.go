@@ -84,8 +84,8 @@ func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 
 func (j *Journal) judgeMessage(r *Record, w Wanted) Verdict {
 	switch {
-	case r.Last == nil, r.Released && r.Job != w.Job: // only the state knows the job of the message
-		return Send
+	case r.Last == nil, r.Released && r.Job != w.Job:
+		return Send // the record was lost, or is about an earlier job: the state has the job of the message
 	case r.Job != w.Job && !j.isGivenUp(r):
 		return OtherJob
 	case r.Job != w.Job, w.IsPromptUnknown, !r.Last.has(w.Prompt):

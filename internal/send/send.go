@@ -175,7 +175,8 @@ func (o *Operation) send(ctx context.Context) Outcome {
 			return Outcome{Result: Closed}
 		case o.Request.PlannedJob != "":
 			return Outcome{Result: NotAdopted}
-		case beyond != nil && beyond.Kind == o.Request.Kind(): // the record does not say to adopt, so the limit stops it
+		case beyond != nil && beyond.Kind == o.Request.Kind():
+			// A request beyond the limit still looks at the record, because what is adopted counts for no limit.
 			return Outcome{Result: BeyondLimit, Err: beyond}
 		}
 	}
@@ -264,10 +265,10 @@ const OtherPromptText = "Apply starts another job if that one has failed or was 
 // otherPrompt decides what a create does if its name has a job that was last sent another prompt.
 func otherPrompt(verdict journal.Verdict, status agentapi.Status) step {
 	switch {
-	case status == agentapi.StatusFailed, status == agentapi.StatusArchived: // a person has corrected the prompt
-		return post
-	case verdict == journal.Continue: // the job is that of this resource, which Terraform has tainted
-		return postMessage
+	case status == agentapi.StatusFailed, status == agentapi.StatusArchived:
+		return post // the job can get no message, and a person has changed the prompt since it was started
+	case verdict == journal.Continue:
+		return postMessage // the job is that of this resource, which Terraform has tainted
 	}
 	return stop
 }
