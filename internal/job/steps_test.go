@@ -44,19 +44,8 @@ func TestJob_steps(t *testing.T) {
 	// For most of the minute in which that may be, the service shows the end of the prompt before.
 	stale := attrs{"prompt": "[simulate: 90s, stale=55s]"}
 	missing := simulator.Fault{Kind: simulator.KindGet, Times: -1, Status: 404}
-	missingLater := simulator.Fault{Kind: simulator.KindGet, Times: -1, Status: 404, Skip: 1} // the refresh finds it
-	refuses := func(status int) func(*life) {
-		return injects(simulator.Fault{Kind: simulator.KindMessage, Status: status})
-	}
-	found := func(l *life) { l.s.ClearFaults() }
+	refused := func(status int) simulator.Fault { return simulator.Fault{Kind: simulator.KindMessage, Status: status} }
 	after := func(pause time.Duration) func(*life) { return func(*life) { time.Sleep(pause) } }
-	also := func(all ...func(*life)) func(*life) {
-		return func(l *life) {
-			for _, one := range all {
-				one(l)
-			}
-		}
-	}
 	shows := func(status string) func(*life) { // in the state and of the service
 		return func(l *life) {
 			if shown, job := l.state["docs"][0].Get("status"), l.s.OnlyJob(l.t); shown != status || job.Status != status {
@@ -140,23 +129,23 @@ func TestJob_steps(t *testing.T) {
 		},
 		"M03 because of the key": { // it says nothing of the job or the prompt
 			first,
-			{before: refuses(401), objects: of(b), says: []string{notAccepted}, creates: 1, messages: 1},
-			{before: refuses(401), objects: of(c), says: []string{notAccepted}, creates: 1, messages: 2},
+			{before: injects(refused(401)), objects: of(b), says: []string{notAccepted}, creates: 1, messages: 1},
+			{before: injects(refused(401)), objects: of(c), says: []string{notAccepted}, creates: 1, messages: 2},
 			sent(3, c),
 		},
 		"M03 of a job at work": {
 			first,
-			{before: also(becomes("active"), refuses(409)), objects: of(b), says: []string{notAccepted}, creates: 1, messages: 1},
+			{before: becomes("active"), meanwhile: injects(refused(409)), objects: of(b), says: []string{notAccepted}, creates: 1, messages: 1},
 			{before: becomes("completed"), objects: of(b), creates: 1, messages: 2},
 		},
 		"M03 of a job that cannot be read": {
 			first,
-			{before: also(refuses(409), injects(missingLater)), objects: of(b), says: []string{notAccepted}, creates: 1, messages: 1},
-			{before: found, objects: of(b), creates: 1, messages: 2},
+			{meanwhile: injects(refused(409), missing), objects: of(b), says: []string{notAccepted}, creates: 1, messages: 1},
+			{before: mends, objects: of(b), creates: 1, messages: 2},
 		},
 		"M03 of a job at work that is shown as finished": {
 			first, sent(1, unwaited(stale)),
-			{before: refuses(409), objects: of(unwaited(b)), says: []string{notAccepted}, creates: 1, messages: 2},
+			{before: injects(refused(409)), objects: of(unwaited(b)), says: []string{notAccepted}, creates: 1, messages: 2},
 			sent(3, unwaited(b)),
 		},
 		"P01 archived": {{
@@ -169,8 +158,8 @@ func TestJob_steps(t *testing.T) {
 		},
 		"P09 not found in the wait": {
 			first,
-			{before: injects(missingLater), objects: of(b), says: []string{"ERROR: Agent job not found"}, creates: 1, messages: 1},
-			{before: found, objects: of(b), creates: 1, messages: 1, after: shows("completed")},
+			{meanwhile: injects(missing), objects: of(b), says: []string{"ERROR: Agent job not found"}, creates: 1, messages: 1},
+			{before: mends, objects: of(b), creates: 1, messages: 1, after: shows("completed")},
 		},
 		"P09 not found": { // in each plan
 			first,
@@ -179,7 +168,7 @@ func TestJob_steps(t *testing.T) {
 				objects: of(a), says: []string{notFound}, creates: 1,
 			},
 			{objects: of(a), says: []string{notFound}, creates: 1},
-			{before: found, objects: of(a), creates: 1, after: shows("completed")},
+			{before: mends, objects: of(a), creates: 1, after: shows("completed")},
 		},
 		"I06 a wait that is not known": {
 			{objects: of(unwaited(a)), creates: 1},
