@@ -56,6 +56,10 @@ func TestJob_steps(t *testing.T) {
 	first := step{objects: of(a), creates: 1}
 	sent := func(messages int, job attrs) step { return step{objects: of(job), creates: 1, messages: messages} }
 	lives := map[string][]step{
+		"failed after a message": { // the wait has seen it, so the next refresh does not take it for an earlier end
+			first, {objects: of(writeOnly("fail")), says: []string{failed}, creates: 1, messages: 1},
+			{objects: of(writeOnly("fail")), says: []string{hasFailed, failed}, creates: 1, messages: 1},
+		},
 		"active job, triggers": {
 			{objects: of(slow), creates: 1},
 			{
