@@ -125,8 +125,10 @@ func TestAdoption_everyArgument(t *testing.T) {
 	}
 }
 
-// injects makes the service fail once.
-func injects(f simulator.Fault) func(*life) { return func(l *life) { l.s.Inject(f) } }
+// injects makes the service fail, until it has shown the faults or the test mends it.
+func injects(all ...simulator.Fault) func(*life) { return func(l *life) { l.s.Inject(all...) } }
+
+func mends(l *life) { l.s.ClearFaults() }
 
 // unanswered loses the response to the next request of a kind.
 func unanswered(kind simulator.Kind) func(*life) {

@@ -5,13 +5,8 @@ package job_test
 
 import (
 	"strings"
-	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -24,28 +19,6 @@ type (
 
 // stateName follows the folder of a journal: local states may share one.
 const stateName = "?state=a"
-
-// startRun starts a provider process of another run of the CLI.
-func startRun(c *fakecli.CLI, run cli.Run, config attrs) *cli.Process {
-	c.T.Helper()
-	process := harness.Process(run)
-	c.ConnectTo(c.T.Context(), provider.New("test", provider.Options{Process: process}), config)
-	c.Load(c.T.Context(), c.Instance)
-	return process
-}
-
-// apply is a run of the CLI: a plan and its apply, each in a process that is shut down.
-func apply(t *testing.T, c *fakecli.CLI, run cli.Run, config, job attrs) []*tfprotov6.Diagnostic {
-	t.Helper()
-	planning := startRun(c, run, config)
-	diags := append(c.Refresh(t.Context()), c.Plan(t.Context(), job)...)
-	planning.Drain(t.Context())
-	if fakecli.Failed(diags) {
-		return diags
-	}
-	defer startRun(c, run, config).Drain(t.Context())
-	return append(diags, c.Apply(t.Context(), job)...)
-}
 
 // byPrompt lets a job go as its prompt says.
 func byPrompt(prompt string, _ int) simulator.Script {

@@ -81,7 +81,7 @@ func TestNames(t *testing.T) {
 			{objects: []object{a.at("new")}, creates: 1},
 			{objects: []object{gone("new")}, creates: 1, after: has("a 1!")},
 		}
-		again := step{before: func(l *life) { l.s.ClearFaults() }, objects: []object{a.at("new")}, says: []string{adopted}, creates: 1}
+		again := step{before: mends, objects: []object{a.at("new")}, says: []string{adopted}, creates: 1}
 		if isFirst { // the state has the job, which is tainted
 			again.says = nil
 		}

@@ -112,7 +112,7 @@ func TestReplacement(t *testing.T) {
 					before:  injects(simulator.Fault{Kind: simulator.KindGet, Skip: 1, Times: -1, Status: 404}),
 					objects: forced(nil), says: []string{notReadable}, creates: 1,
 				},
-				{before: func(l *life) { l.s.ClearFaults() }, objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")},
+				{before: mends, objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")},
 			}
 		}
 	}

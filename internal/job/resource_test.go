@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflogtest"
 	"github.com/hashicorp/terraform-plugin-log/tfsdklogtest"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -128,7 +129,8 @@ func TestLog_I05_key(t *testing.T) {
 func TestHost_H01_oneProcess(t *testing.T) {
 	s := harness.NewService(t, nil)
 	c := fakecli.New(t, s.Attrs())
-	startRun(c, "run", fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}}))
+	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
+	c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("run")}), config)
 	for _, prompt := range []string{"A", "B"} {
 		wantErrors(t, c.Run(t.Context(), attrs{"prompt": prompt}))
 	}
@@ -140,14 +142,18 @@ func TestHost_H01_oneProcess(t *testing.T) {
 // The bucket is gone when the service has accepted the prompt: the job is in the state. Red without: JournalNotWritten; keep.
 func TestJournalNotWritten_X14(t *testing.T) {
 	s, bucket := harness.NewService(t, nil), fakes3.New(t)
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": bucket.URL + "&state=a"}})
-	c := fakecli.New(t, config)
+	c := fakecli.New(t, s.Attrs())
+	connect := func(run cli.Run) { // which nothing shuts down: its process would wait for the journal
+		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": bucket.URL + "&state=a"}})
+		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process(run)}), config)
+	}
 	job := attrs{"prompt": "write", "wait": attrs{"enabled": false}}
 	bucket.SetHook(func(*http.Request) int { return map[bool]int{true: http.StatusForbidden}[len(s.Jobs()) > 0] })
-	startRun(c, "first", config) // which nothing shuts down: its process would wait for the journal
+	connect("first")
 	diags := c.Run(t.Context(), job)
 	harness.Contains(t, fakecli.Text(diags), "WARNING: Journal not written", "job "+s.OnlyJob(t).ID+" in project proj_1 is in the state")
 	bucket.SetHook(nil)
-	wantErrors(t, append(diags, apply(t, c, "second", config, job)...))
+	connect("second")
+	wantErrors(t, append(diags, c.Run(t.Context(), job)...))
 	s.Sent(t, 1, 0)
 }

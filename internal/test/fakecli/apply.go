@@ -24,8 +24,7 @@ func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	}
 	resp := c.planAgainst(ctx, config, prior, private)
 	diags := resp.Diagnostics
-	c.Because = c.differing(resp, prior)
-	c.Replace = c.Tainted || len(c.Because) > 0 || c.Forced && !prior.IsNull()
+	c.Replace = c.Tainted || len(c.differing(resp, prior)) > 0 || c.Forced && !prior.IsNull()
 	if c.Replace && !c.Tainted && !Failed(diags) {
 		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.Resource, nil), resp.PlannedPrivate)
 		diags = append(diags, slices.DeleteFunc(resp.Diagnostics, func(d *tfprotov6.Diagnostic) bool { return !isError(d) })...)

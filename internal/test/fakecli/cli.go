@@ -36,8 +36,7 @@ type CLI struct {
 	Planned        tftypes.Value
 	PlannedPrivate []byte
 	Replace        bool
-	Because        []string // the attributes that ask for it
-	key            string   // of the provider's configuration
+	key            string // of the provider's configuration
 	warned         []*tfprotov6.Diagnostic
 }
 
