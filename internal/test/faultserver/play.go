@@ -22,7 +22,7 @@ type Exchange struct {
 	Request *http.Request
 
 	response http.ResponseWriter
-	conn     net.Conn // if it was taken over
+	conn     net.Conn // if it was hijacked
 	healthy  http.Handler
 }
 
