@@ -23,6 +23,7 @@ type existing struct {
 	marks        *messageMarks
 	options      waitOptions
 	isNewProject bool            // the configuration has another project than the state
+	isUnknown    bool            // the plan does not know all that tells creates apart, beside the prompt
 	isGivenUp    bool            // a person has given up the job's last request
 	verdict      journal.Verdict // of the record of the name, about a message with the planned prompt
 }
@@ -56,6 +57,9 @@ type change struct {
 	isWaited    bool        // the job has not finished, so the apply waits for it
 	fails       bool        // the job failed and stays, so the apply fails
 	isUnnoticed bool        // the job failed and stays without on_failure, so the plan warns
+	// mayBeSame: the job is replaced because of a value that the plan does not know yet, and that may
+	// turn out to be the one which the job has.
+	mayBeSame bool
 }
 
 func (c change) replaces() bool { return c.effect == replace || c.effect == replaceClosed }
@@ -96,6 +100,7 @@ func (e existing) decide() change {
 	case isImported && !isIgnored:
 		c.effect = storePrompt
 	}
+	c.mayBeSame = c.effect == replaceClosed && plan.promptText().IsUnknown() || c.effect == replace && e.isUnknown
 	isKept := c.effect == keepPrompt || c.effect == storePrompt
 	c.fails = isKept && hasFailed && options.onFailure == onError
 	c.isUnnoticed = isKept && hasFailed && options.onFailure == ""
@@ -146,15 +151,6 @@ func (c *plannedCreate) hasReplaced() bool {
 // sends reports whether the apply sends something.
 func (c *plannedCreate) sends() bool {
 	return c.verdict == journal.Send || c.verdict == journal.Continue || c.hasReplaced()
-}
-
-// counted is the request that is sent, as far as the plan knows: with Continue, a message.
-func (c *plannedCreate) counted() send.Request {
-	r := c.request
-	if c.verdict == journal.Continue && !c.hasReplaced() {
-		r.Job = c.record.Job
-	}
-	return r
 }
 
 // mayKeepJob reports whether the apply may adopt the job that the name has, or send it the prompt,

@@ -64,7 +64,7 @@ func TestDecide(t *testing.T) {
 		"… that was sent before":         {[]edit{newPrompt, refuses, verdict(journal.AlreadySent)}, change{effect: sendMessage, isClosed: true}},
 		"… that may have been sent":      {[]edit{newPrompt, refuses, verdict(journal.UnknownMessage)}, change{effect: sendMessage, isClosed: true}},
 		"not known yet":                  {[]edit{prompt(types.StringUnknown())}, change{effect: sendMessage}},
-		"… for a job that has failed":    {[]edit{prompt(types.StringUnknown()), failed}, change{effect: replaceClosed, isClosed: true, replacedAt: at("prompt")}},
+		"… for a job that has failed":    {[]edit{prompt(types.StringUnknown()), failed}, change{effect: replaceClosed, isClosed: true, replacedAt: at("prompt"), mayBeSame: true}},
 		"write-only, for one that fails": {[]edit{writeOnly(types.StringValue("B")), failed}, change{effect: replaceClosed, isClosed: true, replacedAt: at("status")}},
 		"… not known yet":                {[]edit{writeOnly(types.StringUnknown()), failed}, change{effect: sendMessage, isClosed: true}},
 	} {

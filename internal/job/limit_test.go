@@ -44,19 +44,15 @@ func writing(prompt, week string) attrs {
 // An excess of messages is only a warning, because -replace may send none. The counting itself: TestLimits_Plan. New resources:
 // TestLowerLimitCounts.
 func TestPlanBeyondLimit(t *testing.T) {
-	limit := func(what string, most int) func(*life) { return func(l *life) { l.config[what] = most } }
+	limit := func(what string) func(*life) { return func(l *life) { l.config[what] = 1 } }
 	both := func(prompt string, more attrs) []object {
 		return []object{named("a", prompt).with(more), named("b", prompt).with(more)}
 	}
 	sent, triggers := step{objects: both("A", nil), creates: 2}, attrs{"triggers": attrs{"v": "1"}}
 	play(t, map[string][]step{
-		"replacements": {sent, {before: limit("max_new_jobs", 1), objects: both("A", triggers), says: []string{"add -refresh=false."}, creates: 2}},
-		"a message by a create that was cut short": {
-			{objects: []object{named("a", "slow").with(attrs{"timeouts": attrs{"create": "500ms"}})}, says: []string{stillRunning}, creates: 1},
-			{before: limit("max_new_jobs", 0), objects: []object{named("a", "A")}, creates: 1, messages: 1},
-		},
+		"replacements": {sent, {before: limit("max_new_jobs"), objects: both("A", triggers), says: []string{"add -refresh=false."}, creates: 2}},
 		"messages": {sent, {
-			before: limit("max_messages", 1), objects: both("B", nil), creates: 2, messages: 1,
+			before: limit("max_messages"), objects: both("B", nil), creates: 2, messages: 1,
 			says: []string{"WARNING: " + tooManyMessages, "including requests that failed: 0 new jobs and 1 messages."},
 		}},
 	})

@@ -51,16 +51,16 @@ type planMarks struct {
 	// Job is the job in the state, which the first planning call of a replacement passes on to the
 	// second one (T2). It is empty if the object is tainted, because then there is no first call (T1).
 	Job string `json:"job,omitempty"`
-	// IsClosed: the job is replaced because it cannot accept the prompt. If the plan does not know the
-	// prompt yet, it may turn out to be the job's last one: then the create adopts the job.
-	IsClosed bool `json:"closed,omitempty"`
+	// MayBeSame: the job is replaced because of a value that the plan does not know yet. So Delete keeps
+	// the name, and the create finds out: of the same request, it adopts the job.
+	MayBeSame bool `json:"same,omitempty"`
 	// Successor is the object that a create will make, for the Delete of the one that it replaces.
 	Successor *successor `json:"successor,omitempty"`
 }
 
 // successor is a new object, as a plan shows it to the Delete of the object that it replaces.
 type successor struct {
-	Project string `json:"project,omitempty"`
+	Project string `json:"project,omitempty"` // empty if it is not known yet, as is the name
 	Name    string `json:"name,omitempty"`
 	// MayKeepJob: the create may adopt the job that has the name, or send it the prompt as a message;
 	// it is also set if the plan does not know. The Delete of a tainted object then keeps the name.

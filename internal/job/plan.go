@@ -88,7 +88,7 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 		d.reportJournalError(err, diags)
 	}
 	if c.sends() {
-		d.planRequest(c.counted(), diags)
+		d.planRequest(c.request, diags)
 	}
 	// A job beside another one is shown by the plan command only: an apply's own plan cannot tell
 	// it from a replacement with create_before_destroy (T3), which also sends while the name has a
@@ -125,9 +125,10 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	verdict, record := d.peekMessage(ctx, &plan, &state, &marks.message, diags)
 	c := existing{
 		plan: &plan, state: &state, marks: &marks.message, options: options,
-		isNewProject: isNewProject, isGivenUp: d.isGivenUp(ctx, &state), verdict: verdict,
+		isNewProject: isNewProject, isUnknown: project.IsUnknown() || !plan.areArgumentsKnown(ctx),
+		isGivenUp: d.isGivenUp(ctx, &state), verdict: verdict,
 	}.decide()
-	marks.plan = planMarks{IsPromptIgnored: plan.promptText().IsNull(), Job: state.ID.ValueString(), IsClosed: c.effect == replaceClosed}
+	marks.plan = planMarks{IsPromptIgnored: plan.promptText().IsNull(), Job: state.ID.ValueString(), MayBeSame: c.mayBeSame}
 	marks.write(ctx, resp.Private)
 
 	c.setValues(&plan, &state)

@@ -82,6 +82,15 @@ func TestReplacement(t *testing.T) {
 			"failed, and warned of":                             {failed1, {objects: of("fail", onFailure("warn")), says: []string{"The job stays in the state."}, creates: 1}},
 			"N22 archived, and its prompt is not known yet":     {first, {before: becomes("archived"), objects: later(of("A", nil), attrs{"prompt": unknown{}}), says: []string{newJob, adopted, "Agent job archived"}, creates: 1, after: has("docs 1")}, stays(1)},
 			"N22 archived, and another prompt is not known yet": {first, {before: becomes("archived"), objects: later(of("B", nil), attrs{"prompt": unknown{}}), says: append([]string{newJob}, says(mayStop)...), creates: 2, after: has("docs 2")}},
+			"N22 triggers that are not known yet, and the same": {
+				{objects: of("A", triggers("1")), creates: 1}, {objects: later(of("A", triggers("1")), triggers(unknown{})), says: []string{adopted}, creates: 1, after: has("docs 1")},
+			},
+			"N22 a project that is not known yet, and the same": {
+				first, {objects: later(of("A", attrs{"project_id": harness.Project}), attrs{"project_id": unknown{}}), says: []string{adopted}, creates: 1, after: has("docs 1")},
+			},
+			"N22 triggers that are not known yet": {
+				{objects: of("A", triggers("1")), creates: 1}, {objects: later(of("A", triggers("2")), triggers(unknown{})), creates: 2, after: has("docs 2")},
+			},
 			"failed, and another project": {
 				failed1, {objects: of("fail", attrs{"project_id": "proj_2"}), says: []string{failed}, creates: 2}, {objects: fail, says: []string{failed}, creates: count(3, 2)}, // the old object is deposed until then
 			},
@@ -103,6 +112,23 @@ func TestReplacement(t *testing.T) {
 		} {
 			if !strings.HasSuffix(how, "last") || strings.HasPrefix(name, "failed") { // nothing else leaves a deposed object
 				lives[name+how] = steps
+			}
+		}
+		if !createFirst { // else the create comes before anything has left the job
+			lives["N22 archived, its prompt is not known yet, and no create follows"] = []step{
+				first, {before: becomes("archived"), objects: later(of("", nil), attrs{"prompt": unknown{}}), says: []string{newJob, "It was not sent"}, creates: 1},
+				{objects: a, says: []string{adopted, "Agent job archived"}, creates: 1, after: has("docs 1")},
+			}
+			lives["N22 triggers that are not known yet, and the same, with another prompt"] = []step{
+				{objects: of("A", triggers("1")), creates: 1},
+				{objects: later(of("B", triggers("1")), triggers(unknown{})), creates: 1, messages: 1, after: has("docs 1")},
+			}
+		}
+		if createFirst && !strings.HasSuffix(how, "last") { // the deposed object had the job first, and its Delete must not free the name
+			lives["cut short, continued, and cut short again"] = []step{
+				{objects: short("slow"), says: []string{stillRunning}, creates: 1},
+				{objects: short("A slow"), says: []string{stillRunning}, creates: 1, messages: 1},
+				{objects: short("A slow"), says: []string{"Active agent job removed from state", stillRunning}, creates: 1, messages: 1, after: has("docs 1")},
 			}
 		}
 		if createFirst { // what was not adopted is the old object's still

@@ -263,9 +263,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 }
 
 // Delete removes the job from the state, and decides what becomes of its name. Usually it releases
-// the name, so that the next create sends. It does not if the object is only tainted and its
-// successor may keep the job, or if another object has adopted the job since. Nothing is sent: the
-// service cannot cancel a job.
+// the name, so that the next create sends. It does not if the successor may keep the job, because the
+// object is only tainted, or the plan does not know what the successor wants; nor if another object
+// has adopted the job since. Nothing is sent: the service cannot cancel a job.
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
@@ -287,17 +287,19 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		return
 	}
 
-	keepsName, leavesName := false, successor == nil || successor.Project != project || successor.Name != name
+	keepsName := marks.plan.MayBeSame
+	leavesName := successor == nil || successor.Project != "" && successor.Project != project || successor.Name != "" && successor.Name != name
 	// The object is tainted, so its marks were written by the plan of its successor alone (T1).
 	if successor != nil && marks.plan.Job == "" {
 		adoption, prompt = journal.AnyAdoption, successor.Prompt
-		keepsName = successor.MayKeepJob && !leavesName
+		keepsName = successor.MayKeepJob
 	}
+	keepsName = keepsName && !leavesName
 	if text := job.comparedPrompt(); !text.IsNull() {
 		prompt = promptHash(id, text)
 	}
 	// The runs of "terraform test" share a process, and none must adopt what an earlier one destroyed.
-	if keepsName || marks.plan.IsClosed || leavesName && r.provider.Command != "test" {
+	if keepsName || leavesName && r.provider.Command != "test" {
 		j.Leave(project, name, journal.Left{Job: id, Arguments: job.request(ctx, "").Arguments, Prompt: prompt})
 	}
 	if keepsName {

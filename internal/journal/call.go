@@ -43,6 +43,7 @@ type Call struct {
 	writes  []string   // the ids of all its writes: it recognizes one whose response was lost
 	taken   int        // how often another run has written first
 
+	continues   bool   // a create sends a message: see BecomeMessage
 	stopKeeping func() // ends the attempts to record an outcome
 
 	mu      sync.Mutex
@@ -246,6 +247,9 @@ func (c *Call) mustRetry(err error) bool {
 func (c *Call) Accepted(jobID string) {
 	r := *c.written
 	r.accept(r.Claim, jobID)
+	if c.continues {
+		r.Adoption = newID() // an object that this create replaces must not free the name
+	}
 	c.keep(&r)
 }
 
@@ -265,7 +269,7 @@ func (c *Call) Withdrawn() {
 }
 
 // BecomeMessage turns a create into a message to the job of its name, by the verdict Continue.
-func (c *Call) BecomeMessage(jobID string) { c.wanted.Job = jobID }
+func (c *Call) BecomeMessage(jobID string) { c.wanted.Job, c.continues = jobID, true }
 
 // Left is the job that a Delete of this process has left to this create; empty without one. The
 // store may not know it.

@@ -246,11 +246,17 @@ func (j *Journal) Leave(project, name string, l Left) { j.left.Store(key(project
 
 // leftFor returns the job that was left for a request; empty without one.
 func (j *Journal) leftFor(w Wanted) (jobID string) {
-	value, _ := j.left.Load(key(w.Project, w.Name))
-	if l, ok := value.(Left); ok && w.Job == "" && l.Arguments == w.Arguments && l.Prompt == Hash(l.Job, w.Prompt) {
+	if l := j.leftBy(w); w.Job == "" && l.Arguments == w.Arguments && l.Prompt == Hash(l.Job, w.Prompt) {
 		return l.Job
 	}
 	return ""
+}
+
+// leftBy returns what a Delete has left to a create of the name, whatever that wants.
+func (j *Journal) leftBy(w Wanted) Left {
+	value, _ := j.left.Load(key(w.Project, w.Name))
+	l, _ := value.(Left)
+	return l
 }
 
 func (j *Journal) log(ctx context.Context, decision string, r *Record) {

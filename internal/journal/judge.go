@@ -40,7 +40,8 @@ const (
 	// OtherPrompt: the create finds a job that was last sent another prompt.
 	OtherPrompt
 	// Continue: the create finds a job that was last sent another prompt, and the create that started
-	// that job failed afterwards. So the prompt is sent as a message to the job.
+	// that job failed afterwards, or a Delete of this process has left the job to the create. So the
+	// prompt is sent as a message to the job.
 	Continue
 	// OtherJob: the message is for a job that the name does not have: it has another one, or an
 	// unknown create.
@@ -76,7 +77,7 @@ func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 		return Adopt
 	case r.Closed:
 		return Send
-	case r.Broken:
+	case r.Broken, r.Job == j.leftBy(w).Job:
 		return Continue
 	}
 	return OtherPrompt

@@ -100,6 +100,7 @@ func TestJudge(t *testing.T) {
 		{"… and another prompt", has("left", "x", "", released), create("n", "y"), "", Send},
 		{"… and other triggers", has("left", "x", "", released), triggered, "", Send},
 		{"… and forgotten", has("left", "x", "", released), newJob, lastID, Send},
+		{"left, and its name is kept, another prompt", has("left", "x", ""), create("n", "y"), "", Continue},
 
 		// Messages to J.
 		{"message: nothing was accepted", free(), sameJob, "", Send},

@@ -190,7 +190,7 @@ func (p *player) mayIgnore(t turn) bool {
 // something else.
 func (p *player) once(t turn, got observed, again bool) {
 	request := fmt.Sprint(t.prompt(), t.Triggers, t.Name)
-	p.may = p.may || again || t.Unknown || t.Forgets || request != p.asked || t.Does == replace || t.Does == destroy || t.Does == importJob ||
+	p.may = p.may || again || t.Forgets || request != p.asked || t.Does == replace || t.Does == destroy || t.Does == importJob ||
 		p.life.Journal == off && t.changesState()
 	p.asked = request
 	if got.creates+got.messages == 0 {
