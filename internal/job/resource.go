@@ -300,7 +300,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 	// The runs of "terraform test" share a process, and none must adopt what an earlier one destroyed.
 	if keepsName || leavesName && r.provider.Command != "test" {
-		j.Leave(project, name, journal.Left{Job: id, Arguments: job.request(ctx, "").Arguments, Prompt: prompt})
+		j.Leave(project, name, journal.Left{Job: id, Arguments: job.request(ctx, "").Arguments, Prompt: prompt, KeepsName: keepsName})
 	}
 	if keepsName {
 		return

@@ -237,6 +237,7 @@ type Left struct {
 	Job       string
 	Arguments string // as text
 	Prompt    string // the hash of the last prompt, salted with the job
+	KeepsName bool   // the create replaces this resource, and no other one gets the name
 }
 
 // Leave keeps a job for a create of this process that sends the same request, whatever the record

@@ -77,7 +77,7 @@ func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 		return Adopt
 	case r.Closed:
 		return Send
-	case r.Broken, r.Job == j.leftBy(w).Job:
+	case r.Broken, j.leftBy(w).KeepsName && j.leftBy(w).Job == r.Job:
 		return Continue
 	}
 	return OtherPrompt

@@ -5,6 +5,7 @@ package journal
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,6 +102,7 @@ func TestJudge(t *testing.T) {
 		{"… and other triggers", has("left", "x", "", released), triggered, "", Send},
 		{"… and forgotten", has("left", "x", "", released), newJob, lastID, Send},
 		{"left, and its name is kept, another prompt", has("left", "x", ""), create("n", "y"), "", Continue},
+		{"left with its name, which could not be freed, another prompt", has("left", "x", ""), create("n", "y"), "", OtherPrompt},
 
 		// Messages to J.
 		{"message: nothing was accepted", free(), sameJob, "", Send},
@@ -125,7 +127,7 @@ func TestJudge(t *testing.T) {
 			w.end(dead)
 			j, _ := w.open("me")
 			if row.record.Job == "left" {
-				j.Leave("p", "n", Left{Job: "left", Prompt: Hash("left", "x")})
+				j.Leave("p", "n", Left{Job: "left", Prompt: Hash("left", "x"), KeepsName: strings.HasPrefix(row.name, "left, and its name is kept")})
 			}
 			if row.forget != "" {
 				j.Forget = []string{row.forget}
