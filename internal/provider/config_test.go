@@ -276,6 +276,7 @@ func TestLowerLimitCounts(t *testing.T) {
 		want      string // what the error of a plan of 21 jobs names; empty: no error
 	}{
 		{nil, "", "max_new_jobs = 20 (default): "},
+		{nil, "21", ""},
 		{1, "", "max_new_jobs = 1: "},
 		{1, "0", "AGENT_MAX_NEW_JOBS = 0: "},
 		{0, "1", "max_new_jobs = 0: "},
