@@ -29,7 +29,7 @@ changed=$({
 		git log -1 --format='%(trailers:key=Changelog,valueonly)' "$commit" | grep -qix none ||
 			git diff-tree -r --no-commit-id --name-only "$commit"
 	done
-} | grep -E '^(main\.go$|internal/(plugin|provider|job|send|validate|wording|escape|sleep|agentapi|wait|journal|cli)/)' | grep -v '_test\.go$' | sort -u || true)
+} | grep -E '^(main\.go$|internal/(plugin|provider|job|send|wording|escape|sleep|agentapi|wait|journal|cli)/)' | grep -v '_test\.go$' | sort -u || true)
 if [ -z "$changed" ]; then
 	exit 0
 fi
