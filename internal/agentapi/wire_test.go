@@ -6,6 +6,7 @@ package agentapi
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +58,9 @@ func TestExchange_unanswered(t *testing.T) {
 			start := time.Now()
 			job, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
 			wantClass(t, job, err, ErrUnknownOutcome, tc.status, nil)
+			if tc.status == 0 && !strings.Contains(err.Error(), "no usable response") {
+				t.Errorf("%s: %v", name, err)
+			}
 			if took := time.Since(start); took != tc.took || s.Count(faultserver.Create) != 1 {
 				t.Errorf("%s: it took %s, want %s; %d POSTs", name, took, tc.took, s.Count(faultserver.Create))
 			}

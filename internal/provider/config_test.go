@@ -133,6 +133,9 @@ func TestUnknownSettings_I06(t *testing.T) {
 			t.Errorf("%s: a job does not stay as it was: %s %v %s", name, c.Planned, c.Identity, fakecli.Text(diags))
 		}
 	}
+	if diags := fakecli.CheckProvider(t, fakecli.With(good, attrs{"poll": unknown{}})); len(diags) > 0 {
+		t.Error(fakecli.Text(diags))
+	}
 	for _, journal := range []any{unknown{}, attrs{"enabled": unknown{}}, attrs{"url": unknown{}}, attrs{"forget": unknown{}}} {
 		diags := fakecli.CheckProvider(t, fakecli.With(good, attrs{"journal": journal}))
 		harness.Contains(t, fakecli.Text(diags), "ERROR: Unknown journal settings", "journal.enabled, journal.url and journal.forget", "AGENT_JOURNAL_URL")
