@@ -125,17 +125,19 @@ func TestLog_I05_key(t *testing.T) {
 	}
 }
 
-// Pulumi's bridge is such a host: it plans and applies in one process, and keeps that for all commands.
+// Pulumi's bridge is such a host: it plans and applies in one process, and keeps that for all commands. After a lost state it adopts.
 func TestHost_H01_oneProcess(t *testing.T) {
 	s := harness.NewService(t, nil)
 	c := fakecli.New(t, s.Attrs())
 	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
 	c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("run")}), config)
-	for _, prompt := range []string{"A", "B"} {
+	for _, prompt := range []string{"A", "A", "lost", "A", "B"} {
+		if prompt == "lost" {
+			c.Forget()
+			continue
+		}
 		wantErrors(t, c.Run(t.Context(), attrs{"prompt": prompt}))
 	}
-	c.Forget()
-	wantErrors(t, c.Run(t.Context(), attrs{"prompt": "B"})) // adopts
 	s.Sent(t, 1, 1)
 }
 
