@@ -75,6 +75,18 @@ func TestPlanInApply(t *testing.T) {
 	}
 }
 
+// An apply may begin with a Delete. Red without: isApplying in Delete.
+func TestPlanInApply_afterDelete(t *testing.T) {
+	s := harness.NewService(t, harness.Always(simulator.Script{}))
+	c := fakecli.New(t, s.Attrs())
+	wantErrors(t, c.Run(t.Context(), writing("A", "1")))
+	c.ConnectTo(t.Context(), provider.New("test", provider.Options{}), fakecli.With(s.Attrs(), attrs{"max_new_jobs": 0}))
+	wantErrors(t, c.Destroy(t.Context()))
+	wantErrors(t, c.Plan(t.Context(), writing("A", "2")))
+	wantErrors(t, c.ApplyPlanned(t.Context(), writing("A", "2")), tooManyJobs)
+	s.Sent(t, 1, 0)
+}
+
 // A saved plan may have been made where no limit was set. Actions and resources share the count.
 func TestApplyBeyondLimit(t *testing.T) {
 	for summary, action := range map[string]string{tooManyJobs: "agent_start_job", tooManyMessages: "agent_send_message"} {
