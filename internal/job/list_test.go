@@ -96,7 +96,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// claims makes another run, which goes on, send a message to a job.
+// claims makes another run, which is still running, send a message to a job.
 func claims(l *life) {
 	l.t.Helper()
 	c := l.journal().Begin(l.t.Context(), journal.Wanted{Project: harness.Project, Name: "a", Job: l.s.OnlyJob(l.t).ID, Prompt: "B"})

@@ -56,9 +56,9 @@ func (o owner) mayBe(other owner) bool {
 	return o.job == other.job && (o.id == other.id || o.id == "" || other.id == "")
 }
 
-// checkOwner makes sure that no other resource has the name, nor the job: the one that the owner keeps, or
-// the one that a create has found under the name. Once an apply has begun, it reports no error
-// (T4), and beginCreate stops the second create instead.
+// checkOwner makes sure that no other resource has the name, nor the job: the one that the owner
+// keeps, or the one that a create has found under the name. Once an apply has begun, it reports no
+// error (T4), and beginCreate stops the second create instead.
 func (d *ProviderData) checkOwner(plan *jobModel, o owner, found string, diags *diag.Diagnostics) {
 	isOnly, name := true, plan.Name.ValueString()
 	if name != "" && !plan.ProjectID.IsUnknown() { // else it is unknown, or ignore_changes hides that of an imported job

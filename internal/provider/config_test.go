@@ -106,7 +106,7 @@ func TestMissingSettings(t *testing.T) {
 	}
 }
 
-// While a setting is not known, a plan goes on, nothing is read or sent, and a state keeps its job.
+// While a setting is not known, a plan succeeds, nothing is read or sent, and a state keeps its job.
 //
 // Red without: known in providerData; projectOr; keepUnrefreshed.
 func TestUnknownSettings_I06(t *testing.T) {
