@@ -304,6 +304,9 @@ func (s *trial) diagnostics(args ...string) map[string]map[string]string {
 			all[d.Address][d.Summary] = d.Detail // of a plan and its apply, the latter
 		}
 	}
+	if len(all) == 0 { // perhaps the CLI has crashed
+		s.Fatalf("%s says nothing, but:\n%s", args[0], shown)
+	}
 	return all
 }
 
