@@ -144,10 +144,8 @@ const (
 	ReasonOther Reason = iota
 	// ReasonRequest: the size or the form of the request. No job would accept it.
 	ReasonRequest
-	// ReasonPrompt: the message, most likely. If the service says so of every prompt, the job has
-	// finished and is closed.
-	ReasonPrompt
-	// ReasonJob: the state of the job. It would accept no prompt.
+	// ReasonJob: the job, or the prompt. Which status the service uses for a job that accepts no
+	// messages is not known.
 	ReasonJob
 )
 
@@ -158,8 +156,6 @@ func ReasonOf(err error) Reason {
 		return ReasonOther
 	}
 	switch failure.StatusCode {
-	case http.StatusConflict, http.StatusGone, http.StatusLocked:
-		return ReasonJob
 	case http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType,
 		http.StatusRequestHeaderFieldsTooLarge:
 		return ReasonRequest
@@ -167,7 +163,7 @@ func ReasonOf(err error) Reason {
 		http.StatusUpgradeRequired, http.StatusTooManyRequests:
 		return ReasonOther
 	}
-	return ReasonPrompt
+	return ReasonJob
 }
 
 // message finds the service's error message: a string under "error" or

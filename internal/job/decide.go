@@ -8,24 +8,22 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
-	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// What an apply will do is decided here, from values to values: existing.decide for a job in the
-// state, and the methods of plannedCreate for one that is not there. What the record of a name
-// says, the journal's table has decided before.
+// What an apply does to a job in the state is decided here, from values to values. Of a create, the
+// record of its name decides (send.Sender.Foresee).
 
 // existing is a job in the state, with all that decides what an apply does to it.
 type existing struct {
 	plan, state  *jobModel
-	marks        *messageMarks
+	isClosed     bool // the job has finished and refuses messages
+	isMissing    bool // the last refresh did not find the job
 	options      waitOptions
-	isNewProject bool            // the configuration has another project than the state
-	isUnknown    bool            // the plan does not know all that tells creates apart, beside the prompt
-	isGivenUp    bool            // a person has given up the job's last request
-	verdict      journal.Verdict // of the record of the name, about a message with the planned prompt
+	isNewProject bool        // the configuration has another project than the state
+	isUnknown    bool        // the plan does not know all that tells creates apart, beside the prompt
+	isGivenUp    bool        // a person has given up the job's last request
+	foreseen     send.Result // of a message with the planned prompt
 }
 
 // effect is what an apply does with the prompt of a job in the state.
@@ -37,8 +35,7 @@ const (
 	// storePrompt: the job was imported, and the state gets its prompt.
 	storePrompt
 	// sendMessage: the prompt is new, or not known yet. A job that is closed is sent nothing: then
-	// the apply fails, unless an earlier run has sent the prompt. A prompt_wo that is not known yet
-	// replaces no job, because an ephemeral value is unknown in every plan.
+	// an earlier run has sent the prompt, or may have done so.
 	sendMessage
 	// replace: an argument or the project is new, a person has given up the job's last request, or
 	// the job failed and on_failure is "retry".
@@ -52,7 +49,6 @@ type change struct {
 	effect
 
 	replacedAt  []path.Path // the attributes at which a plan asks for a replacement, beside the project
-	isClosed    bool        // the job cannot accept messages: it failed, was archived, or refuses them
 	isMissing   bool        // the last refresh did not find the job
 	isWaited    bool        // the job has not finished, so the apply waits for it
 	fails       bool        // the job failed and stays, so the apply fails
@@ -64,19 +60,34 @@ type change struct {
 
 func (c change) replaces() bool { return c.effect == replace || c.effect == replaceClosed }
 
+// promptEffect compares the prompt with that of a state: it is kept, stored, or sent.
+func (m *jobModel) promptEffect(state *jobModel) effect {
+	switch {
+	case m.promptText().IsNull(), m.hasPromptOf(state): // there is none to compare because of ignore_changes
+		return keepPrompt
+	case state.isImported():
+		return storePrompt
+	}
+	return sendMessage
+}
+
+// isImported reports whether the job was imported, and has no prompt in the state yet.
+func (m *jobModel) isImported() bool { return m.Prompt.IsNull() && m.PromptWOHash.IsNull() }
+
+// isClosed reports whether the job cannot accept messages. refuses: it has finished and refused one.
+func (r *shownJob) isClosed(refuses bool) bool {
+	return refuses || r.is(agentapi.StatusFailed) || r.is(agentapi.StatusArchived)
+}
+
 // decide compares the plan with the state.
 func (e existing) decide() change {
 	plan, state, options := e.plan, e.state, e.options
-	hasFailed, isIgnored := state.is(agentapi.StatusFailed), plan.promptText().IsNull()
-	isImported := state.comparedPrompt().IsNull() && e.marks.Prompt == "" // no prompt of it is known
-	isNewPrompt := !isImported && !isIgnored && !e.marks.isLastPrompt(plan, state)
-	isSent := e.verdict == journal.AlreadySent || e.verdict == journal.UnknownMessage
+	hasFailed := state.is(agentapi.StatusFailed)
 	c := change{
-		isClosed:  hasFailed || state.is(agentapi.StatusArchived) || e.marks.IsClosed,
-		isMissing: e.marks.IsMissing,
-		isWaited:  options.enabled && !state.hasFinished(),
+		effect: plan.promptEffect(state), isMissing: e.isMissing,
+		isWaited: options.enabled && !state.hasFinished(),
 	}
-	if !isImported || !state.Name.IsNull() { // else these are the first arguments of an imported job
+	if !state.isImported() || !state.Name.IsNull() { // else these are the first arguments of an imported job
 		for _, name := range plan.differingArguments(&state.arguments) {
 			c.replacedAt = append(c.replacedAt, path.Root(name))
 		}
@@ -84,23 +95,23 @@ func (e existing) decide() change {
 	if !state.Name.IsNull() && !plan.Name.Equal(state.Name) {
 		c.replacedAt = append(c.replacedAt, path.Root("name"))
 	}
+	isUnknown := e.isUnknown
 	switch {
 	case e.isGivenUp, options.onFailure == onRetry && hasFailed:
 		c.effect, c.replacedAt = replace, append(c.replacedAt, path.Root("status"))
-	case isNewPrompt && c.isClosed && !isSent && !plan.PromptWO.IsUnknown():
+	case c.effect == sendMessage && state.isClosed(e.isClosed) && !e.foreseen.Counts():
+		c.effect, isUnknown = replaceClosed, plan.promptText().IsUnknown()
 		at := path.Root("prompt")
-		if plan.Prompt.IsNull() { // no plan shows a write-only attribute (T7)
-			at = path.Root("status")
+		if plan.Prompt.IsNull() {
+			at = path.Root("prompt_wo_hash")
 		}
-		c.effect, c.replacedAt = replaceClosed, append(c.replacedAt, at)
+		c.replacedAt = append(c.replacedAt, at)
 	case e.isNewProject, len(c.replacedAt) > 0:
 		c.effect = replace
-	case isNewPrompt:
-		c.effect = sendMessage
-	case isImported && !isIgnored:
-		c.effect = storePrompt
+	case options.mayRetry && hasFailed:
+		c.effect, c.replacedAt, isUnknown = replace, append(c.replacedAt, path.Root("status")), true
 	}
-	c.mayBeSame = c.effect == replaceClosed && plan.promptText().IsUnknown() || c.effect == replace && e.isUnknown
+	c.mayBeSame = c.replaces() && isUnknown
 	isKept := c.effect == keepPrompt || c.effect == storePrompt
 	c.fails = isKept && hasFailed && options.onFailure == onError
 	c.isUnnoticed = isKept && hasFailed && options.onFailure == ""
@@ -113,6 +124,14 @@ func (c change) setValues(plan, state *jobModel) {
 	plan.shownJob = state.shownJob
 	if !plan.Prompt.IsNull() && plan.comparedPrompt().Equal(state.comparedPrompt()) {
 		plan.Prompt = state.Prompt // else a plan would show a change that nobody can see
+	}
+	switch hasPrompt := plan.hasPromptOf(state); {
+	case !plan.Prompt.IsNull():
+		plan.PromptWOHash = types.StringNull()
+	case c.replaces(), !plan.PromptWO.IsNull() && (!hasPrompt || state.PromptWOHash.IsNull()):
+		plan.PromptWOHash = types.StringUnknown()
+	default:
+		plan.PromptWOHash = state.PromptWOHash
 	}
 	plan.Messages = state.Messages
 	switch {
@@ -127,57 +146,9 @@ func (c change) setValues(plan, state *jobModel) {
 		// Of a replacement, this only has to differ from the state: the second planning call sets what the
 		// plan shows (T2).
 		plan.markRunUnknown()
-	case c.effect == storePrompt && plan.Prompt.IsNull(), c.fails:
-		// A write-only prompt to store, or a failed job, changes no value that a plan shows, and without a
-		// change Terraform calls no Update (T9).
+	case c.fails:
+		// A failed job changes no value that a plan shows, and without a change Terraform calls no Update
+		// (T9).
 		plan.Status = types.StringUnknown()
-	}
-}
-
-// plannedCreate is what an apply does with a create, as far as a plan knows.
-type plannedCreate struct {
-	request  send.Request
-	replaced string // the job in the state that it replaces; empty without one, or if that is tainted
-	verdict  journal.Verdict
-	record   *journal.Record // of the name; nil if there is none, or if that is not known
-}
-
-// hasReplaced reports whether the name has the job that the apply replaces, so that its Delete
-// releases the name first.
-func (c *plannedCreate) hasReplaced() bool {
-	return c.record != nil && c.record.Job != "" && c.record.Job == c.replaced
-}
-
-// sends reports whether the apply sends something.
-func (c *plannedCreate) sends() bool {
-	return c.verdict == journal.Send || c.verdict == journal.Continue || c.hasReplaced()
-}
-
-// mayKeepJob reports whether the apply may adopt the job that the name has, or send it the prompt,
-// as far as the plan knows.
-func (c *plannedCreate) mayKeepJob() bool {
-	return c.record == nil || c.record.IsFree() || c.verdict == journal.Adopt || c.verdict == journal.Continue
-}
-
-// adopted is the job that the apply adopts for sure; empty without one.
-func (c *plannedCreate) adopted() string {
-	if c.verdict != journal.Adopt || c.replaced != "" || c.request.IsPromptUnknown || c.request.RetryFailed {
-		return ""
-	}
-	return c.record.Job
-}
-
-// warning says what a plan's symbols do not show: why the apply will fail, or that it starts a job
-// beside another one. With neither, isNeeded is false.
-func (c *plannedCreate) warning() (text wording.Diagnostic, isNeeded bool) {
-	switch r := c.record; {
-	case r == nil, c.hasReplaced(), c.verdict == journal.Adopt, c.verdict == journal.Continue:
-		return text, false
-	case c.verdict != journal.Send:
-		return wording.WillStop(c.verdict, c.request, r), true
-	case r.IsFree(), r.Broken, r.IsUnknownCreate(), r.Last.Arguments == journal.Hash(c.request.Arguments):
-		return text, false
-	default:
-		return wording.BesideAnother(c.request, r), true
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -34,13 +35,15 @@ const maxLinkLength = 2048
 
 // jobModel is a job as the configuration, the plan and the state hold it.
 type jobModel struct {
-	Name      types.String   `tfsdk:"name"`
-	Prompt    types.String   `tfsdk:"prompt"`
-	PromptWO  types.String   `tfsdk:"prompt_wo"` // from the configuration; null in every plan and state
-	ProjectID types.String   `tfsdk:"project_id"`
-	Wait      types.Object   `tfsdk:"wait"`
-	Timeouts  timeouts.Value `tfsdk:"timeouts"`
-	Messages  types.Int64    `tfsdk:"messages"` // that the resource has sent
+	Name     types.String `tfsdk:"name"`
+	Prompt   types.String `tfsdk:"prompt"`
+	PromptWO types.String `tfsdk:"prompt_wo"` // from the configuration; null in every plan and state
+	// PromptWOHash is that of the last write-only prompt which was sent to the job, or counts as sent.
+	PromptWOHash types.String   `tfsdk:"prompt_wo_hash"`
+	ProjectID    types.String   `tfsdk:"project_id"`
+	Wait         types.Object   `tfsdk:"wait"`
+	Timeouts     timeouts.Value `tfsdk:"timeouts"`
+	Messages     types.Int64    `tfsdk:"messages"` // that the resource has sent
 	arguments
 	shownJob
 }
@@ -67,6 +70,17 @@ func (m *jobModel) readConfig(ctx context.Context, config tfsdk.Config) (project
 	}
 	diags.Append(config.GetAttribute(ctx, path.Root("project_id"), &projectID)...)
 	return projectID, diags
+}
+
+// setPromptHash sets the hash of the write-only prompt, once the job has it. A refresh, and an update
+// whose prompt is ignored, do not see the prompt, and keep the hash.
+func (m *jobModel) setPromptHash() {
+	switch {
+	case !m.PromptWO.IsNull():
+		m.PromptWOHash = promptHash(m.ID, m.comparedPrompt())
+	case !m.Prompt.IsNull():
+		m.PromptWOHash = types.StringNull()
+	}
 }
 
 // withoutWriteOnly is the job as plans and states hold it.
@@ -192,6 +206,27 @@ func (m *jobModel) comparedPrompt() types.String {
 	return types.StringValue(canonical(prompt.ValueString()))
 }
 
+// hasPromptOf reports whether a plan has the prompt that the job of a state was last sent.
+func (m *jobModel) hasPromptOf(state *jobModel) bool {
+	had, prompt := state.comparedPrompt(), m.comparedPrompt()
+	if had.IsNull() && !prompt.IsUnknown() {
+		return state.PromptWOHash.Equal(promptHash(state.ID, prompt))
+	}
+	return had.Equal(prompt)
+}
+
+func promptHash(jobID, prompt types.String) types.String {
+	return types.StringValue(journal.PromptHash(jobID.ValueString(), prompt.ValueString()))
+}
+
+// hashOfPrompt is the hash of the last prompt that the job was sent; empty if the state knows none.
+func (m *jobModel) hashOfPrompt() string {
+	if prompt := m.comparedPrompt(); !prompt.IsNull() {
+		return promptHash(m.ID, prompt).ValueString()
+	}
+	return m.PromptWOHash.ValueString()
+}
+
 // canonical is the text that all texts of the same prompt have in common. What an editor, a
 // checkout or a heredoc changes and nobody sees makes no other prompt: a byte order mark, and white
 // space at the end of a line or of the whole.
@@ -247,6 +282,7 @@ const (
 type waitOptions struct {
 	enabled   bool
 	onFailure string // empty if it is not set and nobody waits
+	mayRetry  bool   // the plan does not know on_failure yet
 }
 
 // addFailure reports a failed job with the severity that the user chose.
@@ -261,7 +297,7 @@ func (o waitOptions) addFailure(diags *diag.Diagnostics, d wording.Diagnostic) {
 // readWaitOptions reads a wait block. Unknown settings have their defaults.
 func readWaitOptions(ctx context.Context, wait types.Object, diags *diag.Diagnostics) waitOptions {
 	options := waitOptions{enabled: true, onFailure: onError}
-	if wait.IsNull() || wait.IsUnknown() {
+	if options.mayRetry = wait.IsUnknown(); wait.IsNull() || options.mayRetry {
 		return options
 	}
 	var block struct {
@@ -276,5 +312,6 @@ func readWaitOptions(ctx context.Context, wait types.Object, diags *diag.Diagnos
 		options.onFailure = ""
 	}
 	options.onFailure = cmp.Or(block.OnFailure.ValueString(), options.onFailure)
+	options.mayRetry = block.OnFailure.IsUnknown()
 	return options
 }

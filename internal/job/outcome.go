@@ -12,7 +12,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
-	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -50,11 +49,11 @@ func saveOutcome(
 }
 
 // sayOutcome says what became of a request, unless this run has sent it.
-func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, out stateWriter) {
+func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, isOwn bool, out stateWriter) {
 	switch outcome.Result {
 	case send.Sent:
 	case send.Adopted:
-		if !outcome.Record.Broken { // else it is the job of this resource, which was tainted
+		if !isOwn { // else this run has removed the object that had the job, so it is no news
 			addWarning(out.diags, wording.Adopted(outcome, request))
 		}
 	case send.AlreadySent:
@@ -68,26 +67,16 @@ func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, out s
 	}
 }
 
-// noteRefusal notes that a job which has finished has refused a message, because of its prompt or
-// because it has finished: a service may refuse messages to every such job. If this and earlier
-// refusals show that the job accepts none any more, the next plan replaces it. A create has no
-// private state that could keep an earlier refusal, so for it one is enough.
-func (r *jobResource) noteRefusal(
-	ctx context.Context, job *jobModel, outcome *send.Outcome, operation *send.Operation, isCreate bool, out stateWriter,
-) {
-	request, reason, marks := operation.Request, agentapi.ReasonOf(outcome.Err), &out.marks.message
-	if request.Kind() != send.Message || reason != agentapi.ReasonPrompt && reason != agentapi.ReasonJob {
+// noteRefusal notes that a job which has finished has refused a message: a service may refuse messages
+// to every such job. So the job counts as closed, and the next plan replaces it.
+func (r *jobResource) noteRefusal(ctx context.Context, outcome *send.Outcome, request send.Request, out stateWriter) {
+	if agentapi.ReasonOf(outcome.Err) != agentapi.ReasonJob {
 		return
 	}
 	shown, err := r.provider.Sender.Client.ReadJob(ctx, request.Project, request.Job)
-	if err != nil || !shown.Status.Terminal() || wait.MayBeStale(shown.Status, marks.SentAt) {
+	if err != nil || !shown.Status.Terminal() || agentapi.MayBeStale(shown.Status, out.marks.message.SentAt) {
 		return
 	}
-	if !isCreate {
-		marks.refuses(promptHash(request.Job, job.comparedPrompt()), reason)
-		out.marks.write(ctx, out.private)
-	}
-	if outcome.BecameClosed = isCreate || marks.IsClosed; outcome.BecameClosed {
-		operation.NoteClosed() //nolint:contextcheck // it has the context of Begin, without our deadline
-	}
+	out.marks.message.IsClosed, outcome.BecameClosed = true, true
+	out.marks.write(ctx, out.private)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -28,9 +27,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		r.provider.planNew(ctx, req, resp)
 	case req.Plan.Raw.IsNull():
 		marks := readMarks(ctx, req.Private)
-		// The state may have the marks of a replacement that was planned, and failed before its Delete. In a
-		// destroy, they would tell Delete of a successor that does not exist.
-		marks.plan = planMarks{}
+		marks.replacement = replacement{} // the state may have that of one which failed before its Delete
 		marks.write(ctx, resp.Private)
 	default:
 		r.provider.planExisting(ctx, req, resp)
@@ -51,52 +48,51 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
 	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("messages"), types.Int64Value(0))...)
 
-	marks := readMarks(ctx, req.Private)
-	c := d.planCreate(ctx, &plan, marks.plan.Job, diags)
-	if adopted := c.adopted(); adopted != "" {
-		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), types.StringValue(adopted))...)
+	if plan.PromptWO.IsNull() {
+		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("prompt_wo_hash"), types.StringNull())...)
 	}
 
-	o, found := owner{job: c.replaced}, ""
-	if o.job == "" {
-		o.id = plan.fingerprint(ctx)
+	marks := readMarks(ctx, req.Private)
+	replaced := marks.replacement.Job
+	if adopted := d.planCreate(ctx, &plan, replaced, diags); adopted != "" && replaced == "" {
+		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), types.StringValue(adopted))...)
 	}
-	if c.verdict == journal.Adopt || c.verdict == journal.OtherPrompt || c.verdict == journal.Continue {
-		found = c.record.Job
+	o := owner{job: replaced}
+	if replaced == "" {
+		o.fingerprint = plan.fingerprint(ctx)
 	}
-	d.checkOwner(&plan, o, found, diags)
-	marks.plan.Successor = &successor{
-		Project: plan.ProjectID.ValueString(), Name: plan.Name.ValueString(),
-		MayKeepJob: c.mayKeepJob(), Prompt: d.names.promptOf(plan.projectAndName()),
-	}
+	d.checkOwner(&plan, o, diags)
+	by := plan.projectAndName()
+	marks.replacement.By = &by
 	marks.write(ctx, resp.Private)
 }
 
-// planCreate asks the journal what a create would find, counts what the apply sends within the
-// limit, and warns of what no planned value shows. replaced is the job that it replaces, or empty.
-func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced string, diags *diag.Diagnostics) plannedCreate {
-	j, isApplying := d.Sender.Journal, d.names.isApplying.Load()
-	c := plannedCreate{request: plan.request(ctx, ""), replaced: replaced}
-	if why := j.Unusable(); replaced != "" && why != nil && !isApplying {
+// planCreate foresees what a create does, counts what it sends within the limit, and warns of what no
+// planned value shows. It returns the job that the create adopts for sure, or empty. replaced is the job
+// that the create replaces, or empty.
+func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced string, diags *diag.Diagnostics) (adopted string) {
+	isApplying, request := d.names.isApplying.Load(), plan.request(ctx, "")
+	if why := d.Sender.Journal.Unusable(); replaced != "" && why != nil && !isApplying {
 		addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaced, Project: plan.ProjectID.ValueString()}, why))
-		return c
+		return ""
 	}
-	c.request.RetryFailed = readWaitOptions(ctx, plan.Wait, diags).onFailure == onRetry
+	request.Replaces, request.RetryFailed = replaced, readWaitOptions(ctx, plan.Wait, diags).onFailure == onRetry
+	foreseen := send.Outcome{Result: send.Sent}
 	if plan.areArgumentsKnown(ctx) && d.Sender.Client != nil { // else the journal is not configured yet
 		var err error
-		c.verdict, c.record, err = j.Peek(ctx, c.request.Wanted)
+		foreseen, err = d.Sender.Foresee(ctx, request)
 		d.reportJournalError(err, diags)
 	}
-	if c.sends() {
-		d.planRequest(c.request, diags)
+	switch {
+	case foreseen.Result.Sends():
+		d.planRequest(request, diags)
+	case foreseen.Result == send.Adopted && !request.IsPromptUnknown && !request.RetryFailed:
+		adopted = foreseen.Record.Job
 	}
-	// A job beside another one is shown by the plan command only: an apply's own plan cannot tell
-	// it from a replacement with create_before_destroy (T3), which also sends while the name has a
-	// job.
-	if text, isNeeded := c.warning(); isNeeded && !isApplying && (c.verdict != journal.Send || d.Command == "plan") {
+	if text, isNeeded := wording.Foreseen(foreseen, request); isNeeded && !isApplying {
 		WarnAt(diags, path.Root("name"), text)
 	}
-	return c
+	return adopted
 }
 
 // planExisting plans what becomes of a job in the state: it decides, sets the planned values, and
@@ -119,16 +115,17 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	}
 	proposed := plan.withoutWriteOnly()
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
-	d.names.forgetCreate(state.projectAndName(), state.ID.ValueString())
+	d.names.endCreate(state.projectAndName())
 
-	isNewProject := !project.IsNull() && !project.Equal(state.ProjectID)
-	verdict, record := d.peekMessage(ctx, &plan, &state, &marks.message, diags)
+	id, isNewProject := state.ID.ValueString(), !project.IsNull() && !project.Equal(state.ProjectID)
+	isGivenUp, isRead := d.isGivenUp(ctx, &state), d.names.isRead(id)
+	foreseen := d.foreseeMessage(ctx, &plan, &state, diags)
 	c := existing{
-		plan: &plan, state: &state, marks: &marks.message, options: options,
+		plan: &plan, state: &state, isClosed: marks.message.IsClosed, isMissing: marks.message.IsMissing, options: options,
 		isNewProject: isNewProject, isUnknown: project.IsUnknown() || !plan.areArgumentsKnown(ctx),
-		isGivenUp: d.isGivenUp(ctx, &state), verdict: verdict,
+		isGivenUp: isGivenUp && isRead, foreseen: foreseen.Result,
 	}.decide()
-	marks.plan = planMarks{IsPromptIgnored: plan.promptText().IsNull(), Job: state.ID.ValueString(), MayBeSame: c.mayBeSame}
+	marks.replacement = replacement{Job: id, MayBeSame: c.mayBeSame}
 	marks.write(ctx, resp.Private)
 
 	c.setValues(&plan, &state)
@@ -142,38 +139,38 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 		}
 	}
 
-	id := state.ID.ValueString()
-	d.checkOwner(&plan, owner{job: id, keepsJob: !c.replaces()}, "", diags)
-	request := plan.request(ctx, id)
-	switch {
+	d.checkOwner(&plan, owner{job: id, keepsJob: !c.replaces()}, diags)
+	request, isClosed := plan.request(ctx, id), state.isClosed(marks.message.IsClosed)
+	switch record := foreseen.Record; {
 	case c.replaces(): // Terraform plans it again, as a create, whose warnings it drops (T2)
 		d.planCreate(ctx, &plan, id, diags)
 	case c.effect == sendMessage && plan.Name.IsNull():
 		checkName(request, diags)
-	case c.effect == sendMessage && (verdict == journal.OtherJob || verdict == journal.Wait):
-		WarnAt(diags, path.Root("name"), wording.WillStop(verdict, request, record))
-	case c.effect == sendMessage && verdict == journal.Send && !c.isMissing && !c.isClosed:
+	case c.effect == sendMessage && foreseen.Result.Sends() && !c.isMissing && !isClosed:
 		d.planRequest(request, diags)
-	case c.effect == storePrompt && verdict == journal.OtherJob && !record.IsUnknownCreate():
+	case c.effect == sendMessage && (foreseen.Result == send.OtherJob || foreseen.Result == send.Waiting):
+		text, _ := wording.Foreseen(foreseen, request)
+		WarnAt(diags, path.Root("name"), text)
+	case c.effect == storePrompt && foreseen.Result == send.OtherJob && !record.IsUnknownCreate():
 		// An unknown create needs no warning, because the import settles it.
 		WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
+	}
+	if isGivenUp && !isRead {
+		WarnAt(diags, path.Root("status"), wording.GivenUpLate.Of(state.facts(), nil))
 	}
 	d.warn(ctx, c, &plan, &state, &marks.message, diags)
 }
 
-// peekMessage asks the journal what a message with the planned prompt would find in the record of
-// the name. It does so if the prompt is new, or if the job was imported and has none yet; a plan
-// without changes does not access the journal. As long as the plan does not know the name and the
-// arguments, the record counts as empty.
-func (d *ProviderData) peekMessage(
-	ctx context.Context, plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics,
-) (journal.Verdict, *journal.Record) {
-	if plan.promptText().IsNull() || m.isLastPrompt(plan, state) || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
-		return journal.Send, nil
+// foreseeMessage foresees what a message with the planned prompt does. It asks the journal if the
+// prompt is new, or if the job was imported and has none yet; a plan without changes does not access
+// it. As long as the plan does not know the name and the arguments, the record counts as empty.
+func (d *ProviderData) foreseeMessage(ctx context.Context, plan, state *jobModel, diags *diag.Diagnostics) send.Outcome {
+	if plan.promptEffect(state) == keepPrompt || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" || d.Sender.Client == nil {
+		return send.Outcome{Result: send.Sent}
 	}
-	verdict, record, err := d.Sender.Journal.Peek(ctx, plan.request(ctx, plan.ID.ValueString()).Wanted)
+	foreseen, err := d.Sender.Foresee(ctx, plan.request(ctx, state.ID.ValueString()))
 	d.reportJournalError(err, diags)
-	return verdict, record
+	return foreseen
 }
 
 // warn says what the planned values of a job in the state do not show.
@@ -187,8 +184,6 @@ func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel
 		warn(prompt, wording.NewJob)
 	case c.effect == replace && !state.hasFinished():
 		warn(status, wording.ActiveReplaced)
-	case c.effect == sendMessage && c.isClosed && plan.promptText().IsUnknown():
-		warn(prompt, wording.PromptNotKnownClosed)
 	case c.fails:
 		WarnAt(diags, status, wording.FailedEarlier(job, d.lastRequest(ctx, state)))
 	case c.isUnnoticed:

@@ -38,7 +38,7 @@ type ProviderData struct {
 
 // unconfigured is what a resource has before Configure.
 func unconfigured() *ProviderData {
-	return &ProviderData{ProjectID: types.StringUnknown(), Sender: send.Sender{Journal: journal.Discard()}}
+	return &ProviderData{ProjectID: types.StringUnknown(), Sender: send.Sender{Journal: journal.InMemory()}}
 }
 
 // addError adds an error that is not about one attribute.

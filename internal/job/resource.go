@@ -66,9 +66,8 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "create", "update")
 }
 
-// Create sends the prompt as a new job, or takes what the record of the name has: it adopts the
-// job, or sends it the prompt as a message. What it returns with an error taints the resource (T5),
-// so the next apply comes back here.
+// Create sends the prompt as a new job, or adopts the job that the record of the name has. What it
+// returns with an error taints the resource (T5), so the next apply comes back here.
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics, nil}
 	r.provider.names.isApplying.Store(true)
@@ -98,12 +97,11 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	defer cancel()
 	outcome := operation.Send(ctx)
 	warnings := saveOutcome(ctx, &job, outcome, operation, out) // before anything else
-	// If only the address of a resource has changed, without a moved block, this apply creates it here
-	// and destroys it at the old address, in any order. A Delete that comes later must not release the
-	// name: this create has the job, or failed to adopt it, and then the next apply adopts it.
-	r.provider.names.endCreate(name, cmp.Or(outcome.JobID, request.PlannedJob))
-	r.noteRefusal(ctx, &job, &outcome, operation, true, out)
-	sayOutcome(&job, outcome, operation.Request, out)
+	if outcome.JobID == "" {
+		r.provider.names.endCreate(name)
+	}
+	isOwn := outcome.Result == send.Adopted && r.provider.Sender.Journal.IsLeft(outcome.Record)
+	sayOutcome(&job, outcome, request, isOwn, out)
 
 	switch {
 	case outcome.Job == nil:
@@ -114,9 +112,6 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		if outcome.Result == send.Adopted && job.is(agentapi.StatusFailed) {
 			options.addFailure(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.whatFollows(ctx, &job, true, options).AfterFailure()))
 		}
-	}
-	if outcome.JobID != "" && resp.Diagnostics.HasError() {
-		operation.NoteBroken() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
 	// This comes last: in the meantime, the journal may have recorded what its store did not take.
 	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics)
@@ -131,8 +126,8 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	defer recoverAsError(ctx, "reading job "+job.facts().String(), wording.RefreshSendsNothing, &resp.Diagnostics)
 	before, isImported := job, job.Status.IsNull()
-	r.provider.names.notePrompt(job.projectAndName(), out.marks.message.Prompt)
-	r.provider.names.forgetCreate(job.projectAndName(), job.ID.ValueString())
+	r.provider.names.noteRead(job.ID.ValueString())
+	r.provider.names.endCreate(job.projectAndName())
 	if r.provider.Sender.Client == nil {
 		r.keepUnrefreshed(ctx, &job, isImported, out)
 		return
@@ -182,8 +177,7 @@ func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, isImpo
 // needs neither. Its errors do not taint (T5), so each apply comes back here until the job is done.
 func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics, nil}
-	isIgnored := out.marks.plan.IsPromptIgnored
-	out.marks.plan = planMarks{}
+	out.marks.replacement = replacement{} // as planned once, before a plan that replaces nothing
 	r.provider.names.isApplying.Store(true)
 	var job, before jobModel
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
@@ -192,9 +186,12 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if isIgnored { // ignore_changes hides a write-only prompt from the plan, but not from the apply (T8)
+	// ignore_changes hides a write-only prompt from the plan, but not from the apply (T8). So what the
+	// plan keeps the hash of is not looked at.
+	if !job.PromptWOHash.IsUnknown() {
 		job.PromptWO = types.StringNull()
-	} else if !job.checkPrompts(&resp.Diagnostics) {
+	}
+	if !job.promptText().IsNull() && !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
 	options := readWaitOptions(ctx, job.Wait, &resp.Diagnostics)
@@ -206,30 +203,29 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
 
 	// The plan asked for an update, so it is too late to replace the job: Terraform would refuse the
-	// result. So decide gets neither of two reasons for that, a new project and a request that was
-	// given up. With AlreadySent, a new prompt for a closed job is a message, which is not sent
-	// (OnlyIfSent), but may have been sent by an earlier run.
-	change := existing{plan: &job, state: &before, marks: &out.marks.message, options: options, verdict: journal.AlreadySent}.decide()
-	isMessage := change.effect == sendMessage
+	// result. A message to a closed job is not sent, but may have been sent by an earlier run
+	// (OnlyIfSent).
+	does, isWaited := job.promptEffect(&before), options.enabled && !before.hasFinished()
+	isMessage := does == sendMessage
 	out.planned = &before.shownJob
 	job.shownJob = before.shownJob
 	isCounted := job.Messages.IsUnknown() // the plan did not know whether it sends a message
 	if isCounted {
 		job.Messages = before.Messages
 	}
-	if (isMessage || change.isWaited) && !r.provider.usable(&resp.Diagnostics) {
+	if (isMessage || isWaited) && !r.provider.usable(&resp.Diagnostics) {
 		return
 	}
 	if !isMessage {
-		isNamed := change.effect == storePrompt || !job.Name.Equal(before.Name)
+		isNamed := does == storePrompt || !job.Name.Equal(before.Name)
 		if isNamed && !r.provider.assign(ctx, &job, out) {
 			return
 		}
 		out.save(ctx, &job)
-		if change.fails || change.replaces() { // the plan did not know that on_failure is "retry"
+		if before.is(agentapi.StatusFailed) && (options.onFailure == onError || options.onFailure == onRetry) {
 			addError(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.whatFollows(ctx, &job, false, options).AfterFailure()))
 		}
-		if change.isWaited {
+		if isWaited {
 			ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
 			defer cancel()
 			r.provider.await(ctx, &job, wait.Resumed, options, out)
@@ -238,7 +234,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 
 	request := job.request(ctx, job.ID.ValueString())
-	request.OnlyIfSent = change.isClosed
+	request.OnlyIfSent = before.isClosed(out.marks.message.IsClosed)
 	if !checkName(request, &resp.Diagnostics) {
 		return
 	}
@@ -250,8 +246,8 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		job.Messages = types.Int64Value(job.Messages.ValueInt64() + 1)
 	}
 	saveOutcome(ctx, &job, outcome, operation, out) // a later read reports an invalid link
-	r.noteRefusal(ctx, &job, &outcome, operation, false, out)
-	sayOutcome(&job, outcome, request, out)
+	r.noteRefusal(ctx, &outcome, request, out)
+	sayOutcome(&job, outcome, request, false, out)
 	if outcome.Job != nil && options.enabled {
 		after := wait.Resumed
 		if outcome.Result == send.Sent {
@@ -262,10 +258,8 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics)
 }
 
-// Delete removes the job from the state, and decides what becomes of its name. Usually it releases
-// the name, so that the next create sends. It does not if the successor may keep the job, because the
-// object is only tainted, or the plan does not know what the successor wants; nor if another object
-// has adopted the job since. Nothing is sent: the service cannot cancel a job.
+// Delete removes the job from the state, and does with its name what the plan of a replacement says
+// (replacement.fate). Nothing is sent: the service cannot cancel a job.
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
@@ -275,43 +269,29 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	if len(r.provider.Missing) > 0 && !r.provider.usable(&resp.Diagnostics) {
 		return
 	}
-	id, project, name := job.ID.ValueString(), job.ProjectID.ValueString(), job.Name.ValueString()
 	marks, j := readMarks(ctx, req.Private), r.provider.Sender.Journal // as planned (T6)
-	successor, adoption, prompt := marks.plan.Successor, marks.record.Adoption, marks.message.Prompt
-	// The create that follows needs the journal: it would fail, with the old job out of the state.
-	if why := j.Unusable(); successor != nil && why != nil {
-		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), why))
-		return
+	carried := marks.replacement
+	object := journal.Object{
+		Project: job.ProjectID.ValueString(), Name: job.Name.ValueString(), Job: job.ID.ValueString(),
+		Arguments: job.request(ctx, "").Arguments, PromptHash: job.hashOfPrompt(),
+		Adoption: marks.record.Adoption, IsTainted: carried.isOfTainted(),
 	}
-	if r.provider.names.hasCreated(job.projectAndName(), id) {
-		return
+	isReplaced, isWanted, err := carried.By != nil, false, j.Unusable()
+	switch fate := carried.fate(job.projectAndName()); {
+	case err != nil && isReplaced:
+	case fate == keep:
+		isWanted, err = true, j.Keep(ctx, object)
+	case fate == leave && r.provider.Command != "test": // its runs share a process, and none adopts what an earlier one destroyed
+		isWanted, err = j.Leave(ctx, object)
+	default:
+		isWanted, err = j.Release(ctx, object)
 	}
-
-	keepsName := marks.plan.MayBeSame
-	leavesName := successor == nil || successor.Project != "" && successor.Project != project || successor.Name != "" && successor.Name != name
-	// The object is tainted, so its marks were written by the plan of its successor alone (T1).
-	if successor != nil && marks.plan.Job == "" {
-		adoption, prompt = journal.AnyAdoption, successor.Prompt
-		keepsName = successor.MayKeepJob
-	}
-	keepsName = keepsName && !leavesName
-	if text := job.comparedPrompt(); !text.IsNull() {
-		prompt = promptHash(id, text)
-	}
-	// The runs of "terraform test" share a process, and none must adopt what an earlier one destroyed.
-	if keepsName || leavesName && r.provider.Command != "test" {
-		j.Leave(project, name, journal.Left{Job: id, Arguments: job.request(ctx, "").Arguments, Prompt: prompt, KeepsName: keepsName})
-	}
-	if keepsName {
-		return
-	}
-	err := j.Release(ctx, project, name, id, adoption)
-	if err != nil && successor != nil {
+	if err != nil && isReplaced { // the create that follows would fail, with the old job out of the state
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), err))
 		return
 	}
 	r.provider.reportJournalError(err, &resp.Diagnostics)
-	if !resp.Diagnostics.HasError() && !job.hasFinished() {
+	if !resp.Diagnostics.HasError() && !isWanted && !job.hasFinished() {
 		addWarning(&resp.Diagnostics, wording.ActiveRemoved.Of(job.facts(), nil))
 	}
 }

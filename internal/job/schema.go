@@ -53,8 +53,13 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Optional:  true,
 				WriteOnly: true,
 				MarkdownDescription: "Like `prompt`, but not stored in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
-					"A salted hash detects changes. An ephemeral value must be the same in plan and apply.",
+					"An ephemeral value must be the same in plan and apply.",
 				Validators: []validator.String{validPrompt()},
+			},
+			"prompt_wo_hash": schema.StringAttribute{
+				Computed: true,
+				MarkdownDescription: "Hash of the last `prompt_wo` that was sent to the job, salted with the job's id. Null without `prompt_wo`. " +
+					"In a plan, it changes if `prompt_wo` does.",
 			},
 			"project_id": schema.StringAttribute{
 				Optional: true,

@@ -30,12 +30,12 @@ type stateWriter struct {
 
 // save writes the job to the state, so that nothing that follows can lose it.
 func (w stateWriter) save(ctx context.Context, job *jobModel) {
+	job.setPromptHash()
 	saved := job.withoutWriteOnly()
 	if w.planned != nil {
 		saved.keepPlanned(w.planned)
 	}
 	w.reportUnwritten("state", job, w.state.Set(ctx, saved))
-	w.marks.message.promptSaved(job)
 	w.marks.write(ctx, w.private)
 	w.identify(ctx, job)
 }

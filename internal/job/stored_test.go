@@ -68,7 +68,7 @@ func TestMarks_transitions(t *testing.T) {
 		"a status soon after a message": {recent, observed(active, completed, active), recent},
 		"no status after a message":     {recent, observed(active, "", ""), recent},
 		"a clock that was ahead":        {messageMarks{SentAt: start.Add(time.Hour)}, observed(active, completed, active), recent},
-		"a status later":                {messageMarks{SentAt: start.Add(-wait.Grace)}, observed(active, completed, completed), messageMarks{}},
+		"a status later":                {messageMarks{SentAt: start.Add(-agentapi.Grace)}, observed(active, completed, completed), messageMarks{}},
 		"a wait interrupted in the run": {recent, interrupted(active), messageMarks{}},
 		"a wait interrupted before it":  {recent, interrupted(completed), recent},
 		"a finished job":                {messageMarks{Unconfirmed: true, SentAt: start}, (*messageMarks).finished, unconfirmed},

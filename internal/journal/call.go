@@ -43,7 +43,6 @@ type Call struct {
 	writes  []string   // the ids of all its writes: it recognizes one whose response was lost
 	taken   int        // how often another run has written first
 
-	continues   bool   // a create sends a message: see BecomeMessage
 	stopKeeping func() // ends the attempts to record an outcome
 
 	mu      sync.Mutex
@@ -68,43 +67,12 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 			return 0, nil, err
 		}
 	}
-	began, waitsFor := time.Now(), ""
-	for {
-		r, text, err := c.journal.get(ctx, c.wanted.Project, c.wanted.Name)
-		if err != nil {
-			return 0, nil, err
-		}
-		verdict := c.journal.judge(r, c.wanted)
-		if verdict == Wait {
-			if r.Claim.ID != waitsFor {
-				began, waitsFor = time.Now(), r.Claim.ID
-			}
-			// The record can name any deadline, so there is a longest time to wait.
-			longest := 2*writeTime + max(longestRequest, c.journal.RequestTimeout) + outcomeTime
-			if time.Since(began) < min(r.Claim.Deadline.Sub(r.Claim.SentAt), longest) {
-				c.journal.log(ctx, "waiting for the response to another run", r)
-				if err := sleep.For(ctx, pollInterval); err != nil {
-					return 0, nil, err
-				}
-				continue
-			}
-			// This run has waited for as long as the claim can last, so no response can arrive any more. The
-			// deadline has not passed here only because the clock of the other run is ahead.
-			r.Claim.Deadline = time.Time{}
-			verdict = c.journal.judge(r, c.wanted)
-		}
-		r = c.journal.settle(r)
-		if left := c.Left(); left != "" && verdict == Send && r.IsFree() && !c.journal.isGivenUp(r) {
-			// A Delete of this process has left a job to this create, and the store does not know that the
-			// name has it: there is no journal, or its record was lost. So this makes up the record.
-			c.looked, verdict = r, Adopt
-			r = c.claimed(false)
-			r.accept(r.Claim, left)
-			r.Broken, r.Write = true, "" // without an id of a write, because no store has the record
-		}
-		c.looked, c.text, c.written = r, text, nil
-		return verdict, r, nil
+	r, text, err := c.journal.settled(ctx, c.wanted.Project, c.wanted.Name, func() error { return sleep.For(ctx, pollInterval) })
+	if err != nil {
+		return 0, nil, err
 	}
+	c.looked, c.text, c.written = r, text, nil
+	return c.journal.judge(r, c.wanted), r, nil
 }
 
 // ErrTaken means that the name has a record that this call has not looked at.
@@ -144,13 +112,10 @@ func (c *Call) Claim() error {
 // claimed is the record that Look has read, with the claim of this call. isUnsent: Sent will record
 // it once more.
 func (c *Call) claimed(isUnsent bool) *Record {
-	now := time.Now().UTC()
-	request := &Request{
-		ID: newID(), IsMessage: c.wanted.Job != "", Job: c.wanted.Job, Arguments: Hash(c.wanted.Arguments),
-		Sender: c.journal.process.Self, SentAt: now, Unsent: isUnsent,
-		Deadline: now.Add(2*writeTime + c.journal.RequestTimeout + outcomeTime),
-	}
+	request := c.journal.request(c.wanted.Arguments)
+	request.IsMessage, request.Job, request.Unsent = c.wanted.Job != "", c.wanted.Job, isUnsent
 	request.Prompt = Hash(request.ID, c.wanted.Prompt)
+	request.Deadline = request.SentAt.Add(2*writeTime + c.journal.RequestTimeout + outcomeTime)
 	r := *c.looked
 	r.Claim = request
 	return &r
@@ -160,9 +125,6 @@ func (c *Call) claimed(isUnsent bool) *Record {
 // nothing, it records that; in a bucket, the claim says so already. It fails if the claim is no
 // longer there, or if the claim's deadline may pass before the response can arrive.
 func (c *Call) Sent() error {
-	if !c.journal.Keeps() {
-		return nil
-	}
 	if claim := c.written.Claim; claim.Unsent {
 		request, r := *claim, *c.written
 		request.Unsent = false
@@ -247,9 +209,6 @@ func (c *Call) mustRetry(err error) bool {
 func (c *Call) Accepted(jobID string) {
 	r := *c.written
 	r.accept(r.Claim, jobID)
-	if c.continues {
-		r.Adoption = newID() // an object that this create replaces must not free the name
-	}
 	c.keep(&r)
 }
 
@@ -268,19 +227,11 @@ func (c *Call) Withdrawn() {
 	c.keep(&r)
 }
 
-// BecomeMessage turns a create into a message to the job of its name, by the verdict Continue.
-func (c *Call) BecomeMessage(jobID string) { c.wanted.Job, c.continues = jobID, true }
-
-// Left is the job that a Delete of this process has left to this create; empty without one. The
-// store may not know it.
-func (c *Call) Left() string { return c.journal.leftFor(c.wanted) }
-
 // Adopt records a new Adoption of the job. An object that had the job before, for example at
 // another address, can then no longer free its name.
 func (c *Call) Adopt() error {
 	r := *c.looked
-	// A Delete that has left the job of another address to this create may have released the name.
-	r.Adoption, r.Released, r.Broken = newID(), false, false
+	r.Adoption, r.Released, r.Left = newID(), false, "" // a Delete of this run may have left the job
 	return c.write(context.WithoutCancel(c.ctx), &r)
 }
 
@@ -314,30 +265,8 @@ func (c *Call) Adoption() string {
 	return c.written.Adoption
 }
 
-// NoteClosed records, after a refused message, that the job accepts none any more.
-func (c *Call) NoteClosed() {
-	if r := *c.looked; r.Job == c.wanted.Job && r.Claim == nil {
-		r.Closed = true
-		c.keep(&r)
-	}
-}
-
-// NoteBroken records that the create fails although it has the job.
-func (c *Call) NoteBroken() {
-	if r := c.written; r != nil && r.Claim == nil && c.journal.Keeps() {
-		broken := *r
-		broken.Broken = true
-		c.keep(&broken)
-	}
-}
-
 // Written returns the record of the call's own request, or nil without one.
-func (c *Call) Written() *Record {
-	if c.written == nil || !c.journal.Keeps() {
-		return nil
-	}
-	return c.written
-}
+func (c *Call) Written() *Record { return c.written }
 
 // Problem returns why the store does not show, so far, what became of the request.
 func (c *Call) Problem() error {

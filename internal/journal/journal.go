@@ -56,7 +56,6 @@ type Journal struct {
 	failing  sync.Once
 	proving  *semaphore.Weighted // no mutex, because a cancelled call must stop waiting
 	isProven bool
-	left     sync.Map // by key: see Leave
 	index    index
 }
 
@@ -69,11 +68,17 @@ func over(s store.Store, process *cli.Process, options Options) *Journal {
 	return &Journal{Options: options, store: s, process: process, proving: semaphore.NewWeighted(1)}
 }
 
-// Discard returns a journal that keeps nothing.
-func Discard() *Journal { return over(store.Discard(), new(cli.Process), Options{}) }
+// InMemory returns a journal that ends with its provider configuration. No id of its requests outlives
+// that, so they have none.
+func InMemory() *Journal {
+	return over(new(store.Memory), &cli.Process{Run: "this", Ended: func(cli.ProcessID) bool { return false }}, Options{})
+}
 
-// Keeps reports whether the journal keeps anything.
-func (j *Journal) Keeps() bool { return j.store != store.Discard() }
+// Keeps reports whether the journal outlives the process.
+func (j *Journal) Keeps() bool {
+	_, isMemory := j.store.(*store.Memory)
+	return !isMemory
+}
 
 // Unusable is why the settings that lead to the journal cannot be used, or nil.
 func (j *Journal) Unusable() error { return j.failed("written", j.Location.Unusable) }
@@ -119,9 +124,6 @@ func (j *Journal) stamp(r *Record) {
 // written meanwhile: then now is what it has written, as far as that can be read, and there its
 // text.
 func (j *Journal) put(ctx context.Context, r *Record, over store.Text) (there store.Text, now *Record, _ error) {
-	if !j.Keeps() {
-		return over, nil, nil
-	}
 	body, err := json.Marshal(r)
 	if err != nil {
 		return over, nil, err
@@ -166,9 +168,6 @@ func (j *Journal) putText(ctx context.Context, over store.Text, body []byte) (st
 
 // prove makes sure, once in a process, that the store honours the condition of a write.
 func (j *Journal) prove(ctx context.Context) error {
-	if !j.Keeps() {
-		return nil
-	}
 	if j.proving.Acquire(ctx, 1) != nil {
 		return context.Cause(ctx)
 	}
@@ -183,35 +182,111 @@ func (j *Journal) prove(ctx context.Context) error {
 	return j.failed("written", err)
 }
 
-// AnyAdoption stands for whichever adoption a record has. The Delete of a tainted object passes it,
-// because it gets no private state, in which the object could have kept its own.
-const AnyAdoption = "any"
+// settled returns the record of a name once no response to its claim can arrive any more. Until then
+// it waits, by pause, whose error ends that.
+func (j *Journal) settled(ctx context.Context, project, name string, pause func() error) (*Record, store.Text, error) {
+	began, waitsFor := time.Now(), ""
+	for {
+		r, text, err := j.get(ctx, project, name)
+		if err != nil || j.isOver(r.Claim) {
+			return j.settle(r), text, err
+		}
+		if r.Claim.ID != waitsFor {
+			began, waitsFor = time.Now(), r.Claim.ID
+		}
+		// The record can name any deadline, so there is a longest time to wait. After that, the deadline
+		// has not passed here only because the clock of the other run is ahead.
+		longest := 2*writeTime + max(longestRequest, j.RequestTimeout) + outcomeTime
+		if time.Since(began) >= min(r.Claim.Deadline.Sub(r.Claim.SentAt), longest) {
+			r.Claim.Deadline = time.Time{}
+			return j.settle(r), text, nil
+		}
+		j.log(ctx, "waiting for the response to another run", r)
+		if err := pause(); err != nil {
+			return r, text, err
+		}
+	}
+}
 
-// Release frees the name of a job that is destroyed or replaced, also while a message to the job
-// waits for its response. It does nothing if the name has another job by now, if a create has no
-// known outcome, or if another object has adopted the job, which is then still wanted.
-func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption string) error {
-	if !j.Keeps() || name == "" || jobID == "" { // an imported job has no name yet
+// Object is what a Delete knows of the object that it removes.
+type Object struct {
+	Project, Name, Job string
+	Arguments          string // as those of Wanted
+	PromptHash         string // of the last prompt: see the function; empty if the state knows none
+	Adoption           string // as the state has it: see Record
+	IsTainted          bool   // no call gives its Delete the Adoption, so it is not compared
+}
+
+// Release frees the name of an object that is replaced. It does nothing if the name has another job
+// by now, or if another object has adopted the job, which is then still wanted.
+func (j *Journal) Release(ctx context.Context, o Object) (isWanted bool, err error) {
+	return j.free(ctx, o, "")
+}
+
+// Leave frees the name of an object that no object with its name follows. A create of this run may
+// still adopt the job: perhaps only the address has changed.
+func (j *Journal) Leave(ctx context.Context, o Object) (isWanted bool, err error) {
+	return j.free(ctx, o, j.process.Run)
+}
+
+func (j *Journal) free(ctx context.Context, o Object, left cli.Run) (isWanted bool, err error) {
+	err = j.edit(ctx, o, func(r *Record) (isChanged bool) {
+		if left != "" {
+			j.restore(r, o)
+		}
+		isWanted = r.Job == o.Job && !r.IsFree() && !o.IsTainted && r.Adoption != o.Adoption
+		if r.Job != o.Job || isWanted || r.Released && r.Left == left {
+			return false
+		}
+		r.Released, r.Left = true, left
+		j.log(ctx, "released", r)
+		return true
+	})
+	return isWanted, err
+}
+
+// Keep makes sure that the record of a name has the job of an object that is perhaps replaced by the
+// same one, also if the record was lost, and notes that this run has left the job to its create.
+func (j *Journal) Keep(ctx context.Context, o Object) error {
+	return j.edit(ctx, o, func(r *Record) (isChanged bool) {
+		j.restore(r, o)
+		if r.Job != o.Job {
+			return false
+		}
+		r.Released, r.Left = false, j.process.Run
+		return true
+	})
+}
+
+// restore gives a free name the job of an object that is in the state: its record was lost.
+func (j *Journal) restore(r *Record, o Object) {
+	if r.Job == o.Job || !r.IsFree() || o.PromptHash == "" {
+		return
+	}
+	request := j.request(o.Arguments)
+	request.Prompt = o.PromptHash
+	r.accept(request, o.Job)
+	r.Started, r.Adoption = time.Time{}, o.Adoption
+}
+
+// edit changes the record of an object's name, once no response to its claim can arrive any more.
+func (j *Journal) edit(ctx context.Context, o Object, change func(*Record) (isChanged bool)) error {
+	if o.Name == "" || o.Job == "" { // an imported job has no name yet
 		return nil
 	}
+	pause := func() error { return sleep.For(ctx, pollInterval) }
 	ctx = context.WithoutCancel(ctx) // "terraform test" destroys after Ctrl-C, too, and its next run needs the names
 	for range maxConflicts {
-		r, text, err := j.get(ctx, project, name)
+		r, text, err := j.settled(ctx, o.Project, o.Name, pause)
 		if err != nil {
 			return err
 		}
-		if r.Claim != nil && r.Claim.Job == jobID {
-			r = r.withUnknown()
-		} else if j.isOver(r.Claim) {
-			r = j.settle(r)
-		}
-		if r.Claim != nil || r.Job != jobID || r.Released || adoption != AnyAdoption && r.Adoption != adoption {
+		changed := *r
+		if !change(&changed) {
 			return nil
 		}
-		r.Released = true
-		j.log(ctx, "released", r)
-		j.stamp(r)
-		if _, _, err = j.put(ctx, r, text); !errors.Is(err, ErrTaken) {
+		j.stamp(&changed)
+		if _, _, err = j.put(ctx, &changed, text); !errors.Is(err, ErrTaken) {
 			return err
 		}
 		if err = sleep.For(ctx, rand.N(pollInterval)); err != nil {
@@ -219,6 +294,15 @@ func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption st
 		}
 	}
 	return j.failed("written", errConflicts)
+}
+
+// request is one that this process sends now, without its prompt.
+func (j *Journal) request(arguments string) *Request {
+	r := &Request{Arguments: Hash(arguments), Sender: j.process.Self, SentAt: time.Now().UTC()}
+	if j.Keeps() {
+		r.ID = newID()
+	}
+	return r
 }
 
 // LastRequest returns the id of the last request for a job, by which a person can give it up, also
@@ -230,34 +314,6 @@ func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) 
 		return r.Last.ID
 	}
 	return ""
-}
-
-// Left is the job of a resource that has left the state in this process, as the state knew it.
-type Left struct {
-	Job       string
-	Arguments string // as text
-	Prompt    string // the hash of the last prompt, salted with the job
-	KeepsName bool   // the create replaces this resource, and no other one gets the name
-}
-
-// Leave keeps a job for a create of this process that sends the same request, whatever the record
-// of the name says: its resource is tainted, or perhaps only has another address now. It writes no
-// record, so a later run does not adopt what this one destroys.
-func (j *Journal) Leave(project, name string, l Left) { j.left.Store(key(project, name), l) }
-
-// leftFor returns the job that was left for a request; empty without one.
-func (j *Journal) leftFor(w Wanted) (jobID string) {
-	if l := j.leftBy(w); w.Job == "" && l.Arguments == w.Arguments && l.Prompt == Hash(l.Job, w.Prompt) {
-		return l.Job
-	}
-	return ""
-}
-
-// leftBy returns what a Delete has left to a create of the name, whatever that wants.
-func (j *Journal) leftBy(w Wanted) Left {
-	value, _ := j.left.Load(key(w.Project, w.Name))
-	l, _ := value.(Left)
-	return l
 }
 
 func (j *Journal) log(ctx context.Context, decision string, r *Record) {

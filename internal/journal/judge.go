@@ -21,28 +21,24 @@ type Wanted struct {
 // Verdict is what a request has to do because of the record of its name.
 type Verdict int
 
-// The verdicts. Only Send and Continue send something.
+// The verdicts.
 const (
-	// Send: no record is in the way. For a create, the name is free, its last request was given up, or
-	// its job has other arguments or is closed, so that another one is started beside it.
+	// Send: no record is in the way.
 	Send Verdict = iota
 	// Wait: another run is sending a request, and its response may still arrive.
 	Wait
 	// Adopt: an earlier run's create was accepted, and the record has its job, which the create takes.
 	Adopt
+	// Beside: the create finds a job with another prompt or other arguments. It sends, unless the job is
+	// active with the same arguments.
+	Beside
+	// UnknownCreate: an earlier run sent a create, no response shows its outcome, and a person has to
+	// decide.
+	UnknownCreate
 	// AlreadySent: an earlier run sent the message, and the service accepted it.
 	AlreadySent
 	// UnknownMessage: an earlier run sent the message, and no response shows its outcome.
 	UnknownMessage
-	// UnknownCreate: an earlier run sent a create, no response shows its outcome, and a person has to
-	// decide.
-	UnknownCreate
-	// OtherPrompt: the create finds a job that was last sent another prompt.
-	OtherPrompt
-	// Continue: the create finds a job that was last sent another prompt, and the create that started
-	// that job failed afterwards, or a Delete of this process has left the job to the create. So the
-	// prompt is sent as a message to the job.
-	Continue
 	// OtherJob: the message is for a job that the name does not have: it has another one, or an
 	// unknown create.
 	OtherJob
@@ -63,25 +59,18 @@ func (j *Journal) judge(r *Record, w Wanted) Verdict {
 
 func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 	switch {
-	case j.isGivenUp(r):
-		return Send
-	case r.IsFree() && r.Job != "" && r.Job == j.leftFor(w):
-		return Adopt
-	case r.IsFree():
+	case j.isGivenUp(r), r.IsFree() && !(j.IsLeft(r) && r.isFor(w)):
 		return Send
 	case r.IsUnknownCreate():
 		return UnknownCreate
-	case r.Last.Arguments != Hash(w.Arguments):
-		return Send
-	case w.IsPromptUnknown, r.Last.has(w.Prompt):
+	case r.isFor(w):
 		return Adopt
-	case r.Closed:
-		return Send
-	case r.Broken, j.leftBy(w).KeepsName && j.leftBy(w).Job == r.Job:
-		return Continue
 	}
-	return OtherPrompt
+	return Beside
 }
+
+// IsLeft reports whether a Delete of this run has left the job of a record to a create.
+func (j *Journal) IsLeft(r *Record) bool { return r.Left != "" && r.Left == j.process.Run }
 
 func (j *Journal) judgeMessage(r *Record, w Wanted) Verdict {
 	switch {

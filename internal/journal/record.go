@@ -26,8 +26,7 @@ type Record struct {
 	Job      string    `json:"job,omitempty"`      // that the name has, or had before it was released
 	Started  time.Time `json:"started,omitzero"`   // when its create was sent
 	Released bool      `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
-	Closed   bool      `json:"closed,omitempty"`   // the job refuses messages, so another prompt starts another one
-	Broken   bool      `json:"broken,omitempty"`   // the create failed although it had the job: its resource is tainted
+	Left     cli.Run   `json:"left,omitempty"`     // the run whose Delete has left the job to a create of the same run
 	Adoption string    `json:"adoption,omitempty"` // random: only the object whose state also has it can free the name
 	Last     *Request  `json:"last,omitempty"`     // that the service accepted, or may have accepted
 	Claim    *Request  `json:"claim,omitempty"`    // the request that a run sends
@@ -36,10 +35,10 @@ type Record struct {
 
 // Request is a create or a message.
 type Request struct {
-	ID        string        `json:"id"` // random, and never used again
+	ID        string        `json:"id"` // random, and never used again; empty in memory
 	IsMessage bool          `json:"message,omitempty"`
 	Job       string        `json:"job,omitempty"`     // the recipient of a message
-	Prompt    string        `json:"prompt"`            // hash, salted with the id
+	Prompt    string        `json:"prompt"`            // hash, salted with the id; of what a Delete has recorded, with the job's id
 	Arguments string        `json:"arguments"`         // hash of triggers, and of what else tells creates apart beside the prompt
 	Unknown   bool          `json:"unknown,omitempty"` // no response shows its outcome
 	Sender    cli.ProcessID `json:"sender"`
@@ -83,7 +82,7 @@ func (r *Record) hasValidIDs() bool {
 		}
 	}
 	return !slices.ContainsFunc(jobs, func(id string) bool { return id != "" && !agentapi.ValidID(id) }) &&
-		!slices.ContainsFunc(requests, func(id string) bool { return !ValidID(id) })
+		!slices.ContainsFunc(requests, func(id string) bool { return id != "" && !ValidID(id) })
 }
 
 // key is the key of the record of a name: readable, with a hash that tells names apart even where
@@ -110,6 +109,19 @@ func Hash(parts ...string) string {
 
 // has reports whether the prompt is that of the request.
 func (r *Request) has(prompt string) bool { return r.Prompt == Hash(r.ID, prompt) }
+
+// isFor reports whether the last request is the one that a create wants to send. A prompt that the
+// plan does not know yet counts as the same.
+func (r *Record) isFor(w Wanted) bool {
+	return r.HasArguments(w) && (w.IsPromptUnknown || r.Last.has(w.Prompt) || r.Last.Prompt == PromptHash(r.Job, w.Prompt))
+}
+
+// HasArguments reports whether the last request has the arguments of a wanted one, such as triggers.
+func (r *Record) HasArguments(w Wanted) bool { return r.Last.Arguments == Hash(w.Arguments) }
+
+// PromptHash is a hash by which a state knows a prompt that it does not show. It is salted with the
+// job's id, so that equal prompts of two jobs have different ones.
+func PromptHash(jobID, prompt string) string { return Hash(jobID, prompt) }
 
 // LastMessage is the last request if that was a message, or nil; also nil for a nil record.
 func (r *Record) LastMessage() *Request {
@@ -146,5 +158,5 @@ func (r *Record) accept(request *Request, job string) {
 	if !request.IsMessage {
 		r.Started = request.SentAt
 	}
-	r.Last, r.Job, r.Claim, r.Released, r.Closed, r.Broken = &last, job, nil, false, false, false
+	r.Last, r.Job, r.Claim, r.Released, r.Left = &last, job, nil, false, ""
 }

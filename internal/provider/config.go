@@ -71,7 +71,7 @@ func (m providerModel) providerData(
 	ctx context.Context, p *agentProvider, req provider.ConfigureRequest, diags *diag.Diagnostics,
 ) *job.ProviderData {
 	known := req.Config.Raw.IsFullyKnown()
-	data := &job.ProviderData{ProjectID: m.orEnv(m.ProjectID, job.EnvProjectID), Sender: send.Sender{Journal: journal.Discard()}}
+	data := &job.ProviderData{ProjectID: m.orEnv(m.ProjectID, job.EnvProjectID), Sender: send.Sender{Journal: journal.InMemory()}}
 	data.Sender.Limits.Limit[send.Create] = m.limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
 	data.Sender.Limits.Limit[send.Message] = m.limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
 	poll := pollModel{}
@@ -109,13 +109,15 @@ func (m providerModel) providerData(
 		return data
 	}
 	data.Mask = keyMask(m.orEnv(m.AdminKey, envAdminKey).ValueString())
+	if p.options.Process != nil {
+		data.Command = p.options.Process.Command
+	}
 	if process := p.options.Process; enabled && process != nil {
 		where := place.Find(settings.named, base, process)
 		logPlace(ctx, where)
 		data.Sender.Journal = journal.Open(process, journal.Options{
 			Place: where, Forget: settings.forget, RequestTimeout: config.RequestTimeout, Log: logDecision,
 		})
-		data.Command = process.Command
 		data.OnRunner = where.Location.Default && isRunner(m.getenv)
 	}
 	data.Sender.Client = agentapi.New(config)

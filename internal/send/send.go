@@ -33,6 +33,8 @@ type Request struct {
 	OnlyIfSent bool
 	// RetryFailed: a job of an earlier run that failed is not adopted.
 	RetryFailed bool
+	// Replaces is the job in the state that a plan replaces by the create. It may be empty.
+	Replaces string
 	// PlannedJob is the job that a plan has promised to adopt: a create sends nothing instead. It may
 	// be empty.
 	PlannedJob string
@@ -64,8 +66,9 @@ const (
 	// EarlierUnknown: an earlier run sent it, or a create with the same name, and its outcome is
 	// unknown.
 	EarlierUnknown
-	// OtherPrompt: the name has a job that was last sent another prompt.
-	OtherPrompt
+	// Running: the name has a job with the same arguments, which was last sent another prompt and is
+	// still running.
+	Running
 	// OtherJob: the name has another job than the one that the message is for.
 	OtherJob
 	// Unreadable: an earlier run sent it, and Err is why its job cannot be read.
@@ -78,7 +81,30 @@ const (
 	NotAdopted
 	// Closed: the job cannot accept messages, and no earlier run has sent this one.
 	Closed
+	// Waiting is said in a plan only: another run's request may still get a response.
+	Waiting
 )
+
+// Sends reports whether an apply sends something, if this is what a plan foresees.
+func (r Result) Sends() bool { return r == Sent }
+
+// Stops reports whether an apply waits, or fails until something changes, if this is what a plan
+// foresees.
+func (r Result) Stops() bool {
+	return r == EarlierUnknown || r == Running || r == OtherJob || r == Unreadable || r == Waiting
+}
+
+// Counts reports whether a message counts as sent, or may do so once the apply has waited.
+func (r Result) Counts() bool { return r == AlreadySent || r == EarlierUnknown || r == Waiting }
+
+// results are what an apply does because of a verdict: the one place that says so. Of Beside, the job of
+// the record may change it.
+func results(v journal.Verdict) Result {
+	return [...]Result{
+		journal.Send: Sent, journal.Wait: Waiting, journal.Adopt: Adopted, journal.Beside: Sent, journal.UnknownCreate: EarlierUnknown,
+		journal.AlreadySent: AlreadySent, journal.UnknownMessage: EarlierUnknown, journal.OtherJob: OtherJob,
+	}[v]
+}
 
 // Outcome is what became of a request.
 type Outcome struct {
@@ -87,6 +113,7 @@ type Outcome struct {
 	JobID        string          // of the job that has the prompt, or may have it; also if that cannot be read now
 	Record       *journal.Record // of the name, as an earlier run has left it, or with our own unknown request; may be nil
 	Err          error
+	IsBeside     bool // a person may still want the job of the record, beside which a create starts another one
 	BecameClosed bool // because of refusals like this one, the job accepts no messages from now on
 }
 
@@ -114,7 +141,7 @@ var _ agentapi.Recorder = (*Operation)(nil)
 func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
 	j := s.Journal
 	if r.Name == "" {
-		j = journal.Discard()
+		j = journal.InMemory()
 	}
 	return &Operation{Call: j.Begin(ctx, r.Wanted), Request: r, sender: s}
 }
@@ -125,8 +152,7 @@ type step int
 const (
 	stop step = iota
 	post
-	postMessage // the prompt of a create, to the job of the record
-	lookAgain   // another run has written the record first
+	lookAgain // another run has written the record first
 )
 
 // Send sends the request, unless the record of its name says otherwise.
@@ -138,8 +164,6 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 		out.JobID = out.Job.ID
 	case isMessage && (out.Result == Unknown || out.Result == EarlierUnknown):
 		out.JobID = o.Request.Job
-	case !isMessage && (out.Result == Unreadable || out.Result == JournalUnusable):
-		out.JobID = o.Left() // perhaps nothing else knows it any more
 	}
 	return out
 }
@@ -148,7 +172,7 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 // that is refused: without the right to list, a store denies a read of what does not exist.
 func (o *Operation) send(ctx context.Context) Outcome {
 	then := lookAgain
-	if o.Request.Kind() == Create && o.Request.PlannedJob == "" && o.Left() == "" {
+	if o.Request.Kind() == Create && o.Request.PlannedJob == "" {
 		then = post
 	}
 	var beyond *LimitError
@@ -227,76 +251,70 @@ func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 	return Outcome{Result: Unknown, Err: err, Record: o.Written()}
 }
 
+// Foresee tells a plan what its apply would do: its Result is what that would return, and Sent if it
+// would send. Without a record, and with an error of the journal, it would.
+func (s *Sender) Foresee(ctx context.Context, r Request) (Outcome, error) {
+	verdict, record, err := s.Journal.Peek(ctx, r.Wanted)
+	return s.foresee(ctx, r, verdict, record, s.Client.ReadJob), err
+}
+
+func (s *Sender) foresee(
+	ctx context.Context, r Request, verdict journal.Verdict, record *journal.Record,
+	read func(ctx context.Context, projectID, jobID string) (*agentapi.Job, error),
+) Outcome {
+	out := Outcome{Result: results(verdict), Record: record}
+	switch {
+	case verdict != journal.Wait && r.Replaces != "" && record != nil && record.Job == r.Replaces:
+		return Outcome{Result: Sent, Record: record} // the Delete frees the name
+	case verdict != journal.Beside:
+		return out
+	}
+	job, err := read(ctx, record.Project, record.Job)
+	hasArguments := record.HasArguments(r.Wanted)
+	isActive := err == nil && (!job.Status.Terminal() || record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt))
+	switch {
+	case errors.Is(err, agentapi.ErrNotFound):
+	case err != nil && hasArguments:
+		out.Result, out.Err = Unreadable, err
+	case isActive && hasArguments: // a name has no two running jobs with the same arguments
+		out.Result = Running
+	default:
+		out.IsBeside = err != nil || isActive || hasArguments && job.Status == agentapi.StatusCompleted
+	}
+	return out
+}
+
 // follow does what a verdict says, unless that is to post the request.
 func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record *journal.Record) (Outcome, step) {
-	switch verdict {
-	case journal.Adopt:
-		if o.Request.PlannedJob != "" && o.Request.PlannedJob != record.Job {
-			return Outcome{Result: NotAdopted}, stop
-		}
-		return o.adopt(ctx, record)
-	case journal.AlreadySent:
-		return o.readJob(ctx, AlreadySent, record), stop
-	case journal.UnknownCreate, journal.UnknownMessage:
-		return Outcome{Result: EarlierUnknown, Record: record}, stop
-	case journal.OtherPrompt, journal.Continue:
-		out := o.readJob(ctx, OtherPrompt, record)
-		if out.Err != nil {
-			return out, stop
-		}
-		then := otherPrompt(verdict, out.Job.Status)
-		if then == postMessage {
-			o.Request.Job, o.isCounted, then = record.Job, false, post // it counts as a message
-			o.BecomeMessage(record.Job)
-		}
-		out.Job = nil
-		return out, then
-	case journal.OtherJob:
-		return Outcome{Result: OtherJob, Record: record}, stop
-	case journal.Send, journal.Wait: // Look waits, so it never returns Wait
-	}
-	return Outcome{}, post
-}
-
-// OtherPromptText says in a plan what otherPrompt will decide.
-const OtherPromptText = "Apply starts another job if that one has failed or was archived, or if its resource leaves the name before. " +
-	"Otherwise it sends nothing and fails until you decide."
-
-// otherPrompt decides what a create does if its name has a job that was last sent another prompt.
-func otherPrompt(verdict journal.Verdict, status agentapi.Status) step {
+	out := o.sender.foresee(ctx, o.Request, verdict, record, o.sender.Client.FindJob)
 	switch {
-	case status == agentapi.StatusFailed, status == agentapi.StatusArchived:
-		return post // the job can get no message, and a person has changed the prompt since it was started
-	case verdict == journal.Continue:
-		return postMessage // the job is that of this resource, which Terraform has tainted
+	case out.Result == Sent:
+		return out, post
+	case out.Result == Adopted && o.Request.PlannedJob != "" && o.Request.PlannedJob != record.Job:
+		return Outcome{Result: NotAdopted}, stop
+	case out.Result == Adopted:
+		return o.adopt(ctx, record)
+	case out.Result == AlreadySent:
+		return o.readJob(ctx, AlreadySent, record), stop
 	}
-	return stop
+	return out, stop
 }
 
-// adopt adopts the job of a create, once it can be read. If a Delete of this process has released
-// the name, it is adopted before: else the next apply would send again because the read failed.
+// adopt adopts the job of a create, and then reads it. In this order, no Delete of this apply frees the
+// name, whichever comes first. If the read fails, the next apply adopts the job.
 func (o *Operation) adopt(ctx context.Context, record *journal.Record) (out Outcome, then step) {
-	var err error
-	wasFree := record.IsFree()
-	if wasFree {
-		err = o.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
-	}
-	if err == nil {
-		out = o.readJob(ctx, Adopted, record)
-		switch {
-		case out.Err != nil:
-			return out, stop
-		case out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
-			return Outcome{}, post
-		case !wasFree:
-			err = o.Adopt() //nolint:contextcheck // as above
-		}
-	}
+	err := o.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
 	switch {
 	case errors.Is(err, journal.ErrTaken):
 		return Outcome{}, lookAgain
 	case err != nil:
 		return Outcome{Result: JournalUnusable, Err: err}, stop
+	}
+	switch out = o.readJob(ctx, Adopted, record); {
+	case out.Err != nil && !o.sender.Journal.Keeps():
+		out.JobID = record.Job // nothing else will know it
+	case out.Err == nil && out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
+		return Outcome{}, post
 	}
 	return out, stop
 }

@@ -16,16 +16,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
-// Grace is how long GETs may show what was before a request: no job after a create,
-// the earlier final status after a message.
-const Grace = 60 * time.Second
-
-// MayBeStale reports whether a status may still be the one from before a message that was
-// accepted at that time, as long as no GET since then has shown an unfinished one.
-func MayBeStale(status agentapi.Status, message time.Time) bool {
-	return status.Terminal() && time.Since(message) < Grace
-}
-
 var errNoStatus = errors.New("the response has no status")
 
 // Poller retrieves a job once; *agentapi.Client is one. Any error but ErrUnavailable ends a wait.
@@ -125,7 +115,7 @@ func (p *progress) classify(job *agentapi.Job, err error) (done bool, _ error) {
 		p.sawActive = true
 		return false, nil
 	}
-	return p.target.After != Messaged || p.sawActive || !MayBeStale(job.Status, p.target.At), nil
+	return p.target.After != Messaged || p.sawActive || !agentapi.MayBeStale(job.Status, p.target.At), nil
 }
 
 // retryAfter is the pause that the service requested with the last fault: advice, so it is bounded,

@@ -5,6 +5,7 @@ package wording
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
@@ -20,9 +21,9 @@ const (
 	ActiveReplaced Text = "Active agent job will be replaced\n" +
 		"Apply removes job {job} (status {status}) from the state and sends nothing to it. " +
 		"The service cannot cancel a job, so it keeps running and may still open a pull request."
-	PromptNotKnownClosed Text = "Prompt not known yet\n" +
-		"Job {job} {closed}. If the prompt is new, apply sends nothing, and fails unless the journal shows that it was sent to this job. " +
-		"To start a new job with it, change triggers."
+	GivenUpLate Text = "Agent job not replaced\n" +
+		"The last request for job {job} is given up, but this run has not read the job: -refresh=false is set, or the plan was made " +
+		"before. So apply does not replace the job.\n\nPlan and apply again, without -refresh=false."
 	FailedUnnoticed Text = "Agent job failed\n" +
 		"Job {job} failed, and no run waited for it. Apply sends nothing because of that.\n\n" +
 		"Set on_failure in the wait block: with \"error\" each apply fails until there is another job, \"retry\" starts one, and \"warn\" ends " +
@@ -43,60 +44,66 @@ func FailedEarlier(job Job, request string) Diagnostic {
 const (
 	summaryUnknownCreate = "Outcome of agent job create unknown"
 	summaryAlreadySent   = "Message of an earlier run counts as sent"
-	summaryOtherPrompt   = "Name has an agent job with another prompt"
+	summaryRunning       = "Name has a running agent job"
 	summaryNameOtherJob  = "Name has another agent job"
 )
 
-// WillStop says in a plan why the record of a name will stop its apply.
-func WillStop(verdict journal.Verdict, r send.Request, record *journal.Record) Diagnostic {
-	effect := "Apply sends nothing and fails until you decide."
-	if verdict == journal.OtherPrompt {
-		effect = send.OtherPromptText
+// Foreseen says in a plan what an apply does because of the record of a name, and no planned value
+// shows. Without that, isNeeded is false.
+func Foreseen(outcome send.Outcome, r send.Request) (text Diagnostic, isNeeded bool) {
+	switch {
+	case outcome.IsBeside:
+		return besideAnother(r, outcome.Record), true
+	case outcome.Result.Stops():
+		return stopped(outcome, r, "Apply sends nothing and fails until you decide."), true
 	}
-	return stopped(verdict, r, record, effect)
+	return text, false
 }
 
 // stopped describes what the record of a name says that stops a request, with the effect on the
 // run.
-func stopped(verdict journal.Verdict, r send.Request, record *journal.Record, effect string) Diagnostic {
+func stopped(outcome send.Outcome, r send.Request, effect string) Diagnostic {
+	record := outcome.Record
 	name, at, job := Quote(r.Name), sentAt(record), Job{ID: escape.Printable(record.Job), Project: r.Project}
-	remove := ""
-	if verdict == journal.OtherJob && record.IsUnknownCreate() {
-		verdict, remove = journal.UnknownCreate, fmt.Sprintf(
-			"The state has job %s. For the other one, first run: terraform (or tofu) state rm ADDRESS", r.Job)
-	}
-	switch verdict {
-	case journal.OtherPrompt:
-		return diagnostic(summaryOtherPrompt,
-			fmt.Sprintf("The name %s has job %s, which was last sent another prompt, at %s. %s", name, job, at, effect),
-			fmt.Sprintf("If only the address of the resource has changed, add a moved block. If another resource leaves the name, apply again.\n"+
-				"To keep the job, restore its prompt and apply: that adopts it, and a later change is a new prompt for it. "+
-				"If its prompt cannot be restored, for example because it had a time in it, import the job, which stores the new prompt without "+
-				"sending it: terraform (or tofu) import ADDRESS %s/%s\n"+removeFirst+
-				"To start a new job instead, give the earlier one up: %s.", r.Project, job.ID, giveUp(record)))
-	case journal.OtherJob:
+	switch result := outcome.Result; {
+	case result == send.Running:
+		return diagnostic(summaryRunning,
+			fmt.Sprintf("The name %s has job %s, which was last sent another prompt, at %s, and is still running. While it runs, no other job "+
+				"starts under the name with the same triggers. %s", name, job, at, strings.Replace(effect, "until you decide", "as long as it runs", 1)),
+			"Once it is done, apply again: that starts another job with the new prompt. To start one now, beside it, change triggers. "+
+				"To keep it instead, restore its prompt and apply, which adopts it.")
+	case result == send.OtherJob && !record.IsUnknownCreate():
 		return diagnostic(summaryNameOtherJob,
 			fmt.Sprintf("In the journal, the name %s has job %s, and not job %s. The state may be an older one, or a run that replaced the job may "+
 				"have been killed. %s", name, job, r.Job, effect),
 			fmt.Sprintf("To go on with job %s, run these commands and apply, which sends nothing:\n"+
 				"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS %s/%s\n"+
 				"To keep job %s, give the other one up: %s.", job.ID, r.Project, job.ID, r.Job, giveUp(record)))
-	case journal.UnknownCreate:
+	case result == send.OtherJob, result == send.EarlierUnknown:
+		remove := ""
+		if r.Job != "" {
+			remove = fmt.Sprintf("The state has job %s. For the other one, first run: terraform (or tofu) state rm ADDRESS", r.Job)
+		}
 		return diagnostic(summaryUnknownCreate,
 			fmt.Sprintf("An earlier run sent a prompt under the name %s to project %s at %s, and no response shows whether a job was started. %s",
 				name, r.Project, at, effect), remove, waysOut(r.Project, record))
-	case journal.Send, journal.Wait, journal.Adopt, journal.AlreadySent, journal.UnknownMessage:
+	case result == send.Unreadable:
+		return unreadable(outcome, r, effect)
 	}
 	return diagnostic("Outcome of another run's request unknown", fmt.Sprintf(
 		"Another run sends a prompt under the name %s in project %s, and has not recorded the outcome. Apply waits for it.", name, r.Project))
 }
 
-// BesideAnother says in a plan that a create starts a job although its name has one.
-func BesideAnother(r send.Request, record *journal.Record) Diagnostic {
-	return diagnostic("Name has an agent job with other arguments",
-		fmt.Sprintf("The name %s has job %s in project %s, which was started with other triggers or arguments and last sent a prompt at %s. "+
-			"Apply starts another job, and sends nothing to that one.", Quote(r.Name), escape.Printable(record.Job), r.Project, sentAt(record)),
-		"To keep the earlier job instead, restore its arguments and apply: that adopts it.")
+// besideAnother says in a plan that a create starts a job although its name has one.
+func besideAnother(r send.Request, record *journal.Record) Diagnostic {
+	differs := "another prompt"
+	if !record.HasArguments(r.Wanted) {
+		differs = "other triggers"
+	}
+	return diagnostic(summaryNameOtherJob,
+		fmt.Sprintf("The name %s has job %s in project %s, which has %s and was last sent a prompt at %s. "+
+			"Apply starts another job, and sends nothing to that one.", Quote(r.Name), escape.Printable(record.Job), r.Project, differs, sentAt(record)),
+		"To keep the earlier job instead, restore its prompt and triggers and apply: that adopts it.")
 }
 
 // NameFromOther announces that an imported job gets a name that has another one in the journal.

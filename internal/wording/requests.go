@@ -45,16 +45,12 @@ func NotAccepted(outcome send.Outcome, r send.Request) Diagnostic {
 		return BeyondLimit(outcome.Err, r)
 	case send.Unknown, send.EarlierUnknown:
 		return unknownOutcome(outcome, r)
-	case send.OtherPrompt:
-		return stopped(journal.OtherPrompt, r, outcome.Record, "Nothing was sent.")
-	case send.OtherJob:
-		return stopped(journal.OtherJob, r, outcome.Record, "Nothing was sent.")
+	case send.Running, send.OtherJob, send.Unreadable:
+		return stopped(outcome, r, "Nothing was sent.")
 	case send.NotAdopted:
 		return diagnostic("Agent job not created", fmt.Sprintf(
 			"The plan was to adopt job %s in project %s, which is no longer the job of the name %s. Nothing was sent.",
 			escape.Printable(r.PlannedJob), r.Project, Quote(r.Name)), "Plan again.")
-	case send.Unreadable:
-		return unreadable(outcome, r)
 	case send.JournalUnusable:
 		return diagnostic(summary,
 			fmt.Sprintf("The prompt was not sent to %s. Another run may have sent it, which only the journal can show.", target),
@@ -90,10 +86,6 @@ func afterRefusal(reason agentapi.Reason, isClosed bool) string {
 			"or add the prompt to ignore_changes."
 	case reason == agentapi.ReasonRequest:
 		return "Shorten the prompt and apply: that sends it to this job. Unchanged, it is sent again, too.\n" + replace
-	case reason == agentapi.ReasonPrompt:
-		return "If the prompt is the reason, change or shorten it and apply: that sends it to this job. Unchanged, it is sent again, too. " +
-			"If the job has finished and refuses two different prompts, the apply after that starts a new job. " +
-			"A prompt with a time in it is a different one in each run.\n" + replace
 	}
 	return "The next apply sends the prompt again.\n" + replace
 }
@@ -111,7 +103,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request) Diagnostic {
 	sent := "The prompt was sent to " + target(r)
 	why := cause(outcome.Err)
 	if outcome.Result == send.EarlierUnknown && r.Kind() == send.Create {
-		return stopped(journal.UnknownCreate, r, outcome.Record, "Nothing was sent.")
+		return stopped(outcome, r, "Nothing was sent.")
 	}
 	if outcome.Result == send.EarlierUnknown {
 		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target(r), sentAt(outcome.Record))
@@ -129,7 +121,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request) Diagnostic {
 	switch {
 	case isAction(r):
 		then, next = "Running the action again sends it again.", "First look for the job in the service's dashboard."
-	case outcome.Record == nil:
+	case isForgotten(outcome.Record):
 		then = "The next apply sends it again."
 	}
 	return diagnostic(summaryUnknownCreate, sent+", and no response shows whether a job was started. "+then, why, next)
@@ -145,11 +137,14 @@ const decideMessage = "Check the job in the service's dashboard. If the message 
 // tainted, or have the job that the create was to replace.
 const removeFirst = "If the state has the resource, first run: terraform (or tofu) state rm ADDRESS\n"
 
-// waysOut says what to do about a create with an unknown outcome. record is nil without a journal.
+// isForgotten reports whether no later run knows a record: there is no journal.
+func isForgotten(record *journal.Record) bool { return record == nil || record.Last == nil || record.Last.ID == "" }
+
+// waysOut says what to do about a create with an unknown outcome.
 func waysOut(projectID string, record *journal.Record) string {
 	imports := fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it and apply, which sends nothing: "+
 		"terraform (or tofu) import ADDRESS %s/JOB_ID\n"+removeFirst, projectID)
-	if record == nil {
+	if isForgotten(record) {
 		return imports + "Otherwise apply again."
 	}
 	return imports + "If it is not there, give the request up: " + giveUp(record) + ". The next apply then sends the prompt again."
@@ -164,26 +159,15 @@ func giveUpRequest(id string) string {
 	return fmt.Sprintf("set AGENT_JOURNAL_FORGET=%s or journal { forget = [%q] } in the provider block", id, id)
 }
 
-// unreadable describes a job that an earlier run started or sent the prompt to, and that cannot be
-// read.
-func unreadable(outcome send.Outcome, r send.Request) Diagnostic {
-	job := escape.Printable(outcome.Record.Job)
-	sent := "sent this prompt to job %s in project %s, which accepted it"
-	if r.Kind() == send.Create {
-		sent = "started job %s in project %s under the name " + Quote(r.Name)
-	}
+// unreadable describes a job that the record of a name has, and that cannot be read.
+func unreadable(outcome send.Outcome, r send.Request, effect string) Diagnostic {
 	next := "Apply again once the service responds."
 	if errors.Is(outcome.Err, agentapi.ErrNotFound) {
-		n := Next{Request: outcome.Record.Last.ID, IsTainted: r.Kind() == send.Create}
-		// Look has made up a record without a Write, for a job that a Delete has left: no request of it
-		// can be given up.
-		if outcome.Record.Write == "" {
-			n.Request = ""
-		}
-		next += " " + n.ifGone()
+		next += " " + Next{Request: outcome.Record.Last.ID, IsTainted: r.Kind() == send.Create}.ifGone()
 	}
 	return diagnostic("Agent job of an earlier run not readable",
-		fmt.Sprintf("An earlier run "+sent+", but the job cannot be read now. The prompt was not sent again.", job, r.Project),
+		fmt.Sprintf("The name %s has job %s in project %s, which an earlier run sent a prompt at %s. The job cannot be read now. %s",
+			Quote(r.Name), escape.Printable(outcome.Record.Job), r.Project, sentAt(outcome.Record), effect),
 		cause(outcome.Err), next)
 }
 

@@ -10,8 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"sync"
 )
 
 // Version identifies what a key held when it was read or written. It is empty if nothing was there.
@@ -99,16 +102,48 @@ func ReadBody(r io.Reader) ([]byte, error) {
 	return body, errors.Join(err, CheckBody(body))
 }
 
-// Discard returns a store that keeps nothing.
-func Discard() Store { return discard{} }
+// Memory is a store that ends with its process.
+type Memory struct {
+	mu    sync.Mutex
+	texts map[string]Text
+}
 
-type discard struct{}
+// Place is nowhere.
+func (m *Memory) Place() Place { return Place{IsLocal: true} }
 
-func (discard) Place() Place                                          { return Place{IsLocal: true} }
-func (discard) List(context.Context) ([]string, error)                { return nil, nil }
-func (discard) Get(_ context.Context, key string) (Text, error)       { return Text{Key: key}, nil }
-func (discard) Put(_ context.Context, t Text, _ []byte) (Text, error) { return t, nil }
-func (discard) Prove(context.Context) error                           { return nil }
+// List returns the keys.
+func (m *Memory) List(context.Context) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Keys(m.texts)), nil
+}
+
+// Get returns what a key has.
+func (m *Memory) Get(_ context.Context, key string) (Text, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.texts[key]
+	t.Key = key
+	return t, nil
+}
+
+// Put stores a text.
+func (m *Memory) Put(_ context.Context, over Text, body []byte) (Text, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.texts[over.Key].Version != over.Version {
+		return Text{}, ErrConflict
+	}
+	if m.texts == nil {
+		m.texts = map[string]Text{}
+	}
+	t := Text{Key: over.Key, Body: body, Version: over.Version + "+"}
+	m.texts[over.Key] = t
+	return t, nil
+}
+
+// Prove has nothing to prove.
+func (m *Memory) Prove(context.Context) error { return nil }
 
 // Unusable returns a store whose settings cannot be used: each access fails with the error.
 func Unusable(name string, err error) Store { return unusable{name, err} }

@@ -1,0 +1,43 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+// replacement is all that a replacement carries from call to call, in the private state. The first
+// planning call knows the old object and the second one the new one (T2). Of a tainted object there is
+// only the second (T1). Delete reads what they have written (T6). Create gets none of it: it does what
+// the record says.
+type replacement struct {
+	Job       string          `json:"job,omitempty"`  // of the old object; empty if that is tainted
+	MayBeSame bool            `json:"same,omitempty"` // it is replaced because of a value that the plan does not know yet
+	By        *projectAndName `json:"by,omitempty"`   // the new object; nil if none follows, and empty parts are not known yet
+}
+
+// fate is what becomes of the name of an object that a Delete removes.
+type fate int
+
+const (
+	// release: the name is free, and the create that follows sends.
+	release fate = iota
+	// leave: the name is free, and a create of this run may still adopt the job for the same request:
+	// perhaps only the address has changed, as when a count shifts.
+	leave
+	// keep: the name keeps the job, and the create that follows does what the record says: it perhaps
+	// wants the same.
+	keep
+)
+
+// isOfTainted reports whether the old object is tainted.
+func (r replacement) isOfTainted() bool { return r.By != nil && r.Job == "" }
+
+// fate decides, for the old object's project and name.
+func (r replacement) fate(of projectAndName) fate {
+	isOther := func(i int) bool { return r.By[i] != "" && r.By[i] != of[i] }
+	switch {
+	case r.By == nil, isOther(0), isOther(1):
+		return leave
+	case r.isOfTainted(), r.MayBeSame:
+		return keep
+	}
+	return release
+}
