@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
 // Each row changes one thing after another of a completed job whose plan changes nothing.
@@ -25,10 +25,11 @@ func TestDecide(t *testing.T) {
 		return func(e *existing) { e.plan.Prompt, e.plan.PromptWO = types.StringNull(), text }
 	}
 	onFailure := func(what string) edit { return func(e *existing) { e.options.onFailure = what } }
-	verdict := func(v journal.Verdict) edit { return func(e *existing) { e.verdict = v } }
+	foreseen := func(r send.Result) edit { return func(e *existing) { e.foreseen = r } }
 	failed, archived, active := is(agentapi.StatusFailed), is(agentapi.StatusArchived), is(agentapi.StatusActive)
+	mayRetry := func(e *existing) { e.options.mayRetry = true }
 	unwaited := func(e *existing) { e.options = waitOptions{} }
-	refuses := func(e *existing) { e.marks.IsClosed = true }
+	refuses := func(e *existing) { e.isClosed = true }
 	imported := func(e *existing) { e.state.Prompt = types.StringNull() }
 	unnamed := func(e *existing) { e.state.Name = types.StringNull() }
 	renamed := func(e *existing) { e.plan.Name = types.StringValue("other") }
@@ -44,10 +45,10 @@ func TestDecide(t *testing.T) {
 		"nothing":                        {nil, change{}},
 		"an active job":                  {[]edit{active}, change{isWaited: true}},
 		"… without a wait":               {[]edit{active, unwaited}, change{}},
-		"a job that failed":              {[]edit{failed}, change{isClosed: true, fails: true}},
-		"… and only warns":               {[]edit{failed, onFailure(onWarn)}, change{isClosed: true}},
-		"… and nobody waited":            {[]edit{failed, unwaited}, change{isClosed: true, isUnnoticed: true}},
-		"… and is retried":               {[]edit{failed, onFailure(onRetry)}, change{effect: replace, isClosed: true, replacedAt: at("status")}},
+		"a job that failed":              {[]edit{failed}, change{fails: true}},
+		"… and only warns":               {[]edit{failed, onFailure(onWarn)}, change{}},
+		"… and nobody waited":            {[]edit{failed, unwaited}, change{isUnnoticed: true}},
+		"… and is retried":               {[]edit{failed, onFailure(onRetry)}, change{effect: replace, replacedAt: at("status")}},
 		"a request given up":             {[]edit{givenUp}, change{effect: replace, replacedAt: at("status")}},
 		"triggers":                       {[]edit{triggers}, change{effect: replace, replacedAt: at("triggers")}},
 		"another name":                   {[]edit{renamed}, change{effect: replace, replacedAt: at("name")}},
@@ -58,22 +59,25 @@ func TestDecide(t *testing.T) {
 		"a new prompt":                   {[]edit{newPrompt}, change{effect: sendMessage}},
 		"… for an active job":            {[]edit{newPrompt, active}, change{effect: sendMessage, isWaited: true}},
 		"… and triggers":                 {[]edit{newPrompt, triggers}, change{effect: replace, replacedAt: at("triggers")}},
-		"… for a job that failed":        {[]edit{newPrompt, failed}, change{effect: replaceClosed, isClosed: true, replacedAt: at("prompt")}},
-		"… for an archived one":          {[]edit{newPrompt, archived}, change{effect: replaceClosed, isClosed: true, replacedAt: at("prompt")}},
-		"… for one that refuses":         {[]edit{newPrompt, refuses}, change{effect: replaceClosed, isClosed: true, replacedAt: at("prompt")}},
-		"… that was sent before":         {[]edit{newPrompt, refuses, verdict(journal.AlreadySent)}, change{effect: sendMessage, isClosed: true}},
-		"… that may have been sent":      {[]edit{newPrompt, refuses, verdict(journal.UnknownMessage)}, change{effect: sendMessage, isClosed: true}},
+		"… for a job that failed":        {[]edit{newPrompt, failed}, change{effect: replaceClosed, replacedAt: at("prompt")}},
+		"… for an archived one":          {[]edit{newPrompt, archived}, change{effect: replaceClosed, replacedAt: at("prompt")}},
+		"… for one that refuses":         {[]edit{newPrompt, refuses}, change{effect: replaceClosed, replacedAt: at("prompt")}},
+		"… that was sent before":         {[]edit{newPrompt, refuses, foreseen(send.AlreadySent)}, change{effect: sendMessage}},
+		"… that may have been sent":      {[]edit{newPrompt, refuses, foreseen(send.EarlierUnknown)}, change{effect: sendMessage}},
+		"… while one may get a response": {[]edit{newPrompt, refuses, foreseen(send.Waiting)}, change{effect: sendMessage}},
 		"not known yet":                  {[]edit{prompt(types.StringUnknown())}, change{effect: sendMessage}},
-		"… for a job that has failed":    {[]edit{prompt(types.StringUnknown()), failed}, change{effect: replaceClosed, isClosed: true, replacedAt: at("prompt"), mayBeSame: true}},
-		"write-only, for one that fails": {[]edit{writeOnly(types.StringValue("B")), failed}, change{effect: replaceClosed, isClosed: true, replacedAt: at("status")}},
-		"… not known yet":                {[]edit{writeOnly(types.StringUnknown()), failed}, change{effect: sendMessage, isClosed: true}},
+		"… for a job that has failed":    {[]edit{prompt(types.StringUnknown()), failed}, change{effect: replaceClosed, replacedAt: at("prompt"), mayBeSame: true}},
+		"write-only, for one that fails": {[]edit{writeOnly(types.StringValue("B")), failed}, change{effect: replaceClosed, replacedAt: at("prompt_wo_hash")}},
+		"… not known yet":                {[]edit{writeOnly(types.StringUnknown()), failed}, change{effect: replaceClosed, replacedAt: at("prompt_wo_hash"), mayBeSame: true}},
+		"on_failure is not known yet":    {[]edit{failed, mayRetry}, change{effect: replace, replacedAt: at("status"), mayBeSame: true}},
+		"… of a job that has not failed": {[]edit{mayRetry}, change{}},
 	} {
 		state := jobModel{
 			Name: types.StringValue("docs"), Prompt: types.StringValue("A"), arguments: arguments{Triggers: types.MapNull(types.StringType)},
 			shownJob: shownJob{ID: types.StringValue("J"), Status: types.StringValue(string(agentapi.StatusCompleted))},
 		}
 		plan := state
-		e := existing{plan: &plan, state: &state, marks: new(messageMarks), options: waitOptions{enabled: true, onFailure: onError}}
+		e := existing{plan: &plan, state: &state, options: waitOptions{enabled: true, onFailure: onError}}
 		for _, edit := range test.edits {
 			edit(&e)
 		}

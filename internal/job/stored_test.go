@@ -38,13 +38,9 @@ func TestMarks_transitions(t *testing.T) {
 		}
 	}
 	messaged := func(at time.Time) transition { return func(m *messageMarks) { m.messaged(at) } }
-	refuses := func(prompt string, reason agentapi.Reason) transition {
-		return func(m *messageMarks) { m.refuses(prompt, reason) }
-	}
 	interrupted := func(status agentapi.Status) transition {
 		return func(m *messageMarks) { m.interrupted(wait.Messaged, status) }
 	}
-	plain := &jobModel{Prompt: types.StringValue("A")}
 	unconfirmed, recent := messageMarks{Unconfirmed: true}, messageMarks{SentAt: start}
 	for name, test := range map[string]struct {
 		before messageMarks
@@ -52,18 +48,13 @@ func TestMarks_transitions(t *testing.T) {
 		want   messageMarks
 	}{
 		"a message that arrived":        {unconfirmed, messaged(start), recent},
-		"a message without a response":  {messageMarks{Prompt: "hash"}, messaged(time.Time{}), messageMarks{Prompt: "hash", Unconfirmed: true}},
+		"a message without a response":  {messageMarks{}, messaged(time.Time{}), unconfirmed},
 		"another one":                   {unconfirmed, messaged(time.Time{}), unconfirmed},
 		"an unconfirmed message shows":  {unconfirmed, observed(completed, active, active), messageMarks{}},
 		"not if the job was active":     {unconfirmed, observed(active, active, active), unconfirmed},
-		"a refusal, then active":        {messageMarks{IsClosed: true, RefusedPrompt: "B"}, observed(completed, active, active), messageMarks{}},
-		"a refusal, then finished":      {messageMarks{IsClosed: true, RefusedPrompt: "B"}, observed(completed, completed, completed), messageMarks{IsClosed: true, RefusedPrompt: "B"}},
-		"a refusal, then a message":     {messageMarks{IsClosed: true, RefusedPrompt: "B"}, messaged(start), recent},
-		"a refusal, then one lost":      {messageMarks{RefusedPrompt: "B"}, messaged(time.Time{}), unconfirmed},
-		"a prompt that is refused":      {messageMarks{}, refuses("B", agentapi.ReasonPrompt), messageMarks{RefusedPrompt: "B"}},
-		"again":                         {messageMarks{RefusedPrompt: "B"}, refuses("B", agentapi.ReasonPrompt), messageMarks{RefusedPrompt: "B"}},
-		"another prompt is refused":     {messageMarks{RefusedPrompt: "B"}, refuses("C", agentapi.ReasonPrompt), messageMarks{IsClosed: true, RefusedPrompt: "C"}},
-		"a job that refuses":            {messageMarks{}, refuses("B", agentapi.ReasonJob), messageMarks{IsClosed: true, RefusedPrompt: "B"}},
+		"a refusal, then active":        {messageMarks{IsClosed: true}, observed(completed, active, active), messageMarks{}},
+		"a refusal, then finished":      {messageMarks{IsClosed: true}, observed(completed, completed, completed), messageMarks{IsClosed: true}},
+		"a refusal, then a message":     {messageMarks{IsClosed: true}, messaged(start), recent},
 		"nor without a status":          {unconfirmed, observed(completed, "", ""), unconfirmed},
 		"a status soon after a message": {recent, observed(active, completed, active), recent},
 		"no status after a message":     {recent, observed(active, "", ""), recent},
@@ -72,8 +63,6 @@ func TestMarks_transitions(t *testing.T) {
 		"a wait interrupted in the run": {recent, interrupted(active), messageMarks{}},
 		"a wait interrupted before it":  {recent, interrupted(completed), recent},
 		"a finished job":                {messageMarks{Unconfirmed: true, SentAt: start}, (*messageMarks).finished, unconfirmed},
-		"a prompt in the state":         {messageMarks{Prompt: "hash"}, func(m *messageMarks) { m.promptSaved(plain) }, messageMarks{}},
-		"a prompt that is ignored":      {messageMarks{Prompt: "hash"}, func(m *messageMarks) { m.promptSaved(new(jobModel)) }, messageMarks{Prompt: "hash"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			test.do(&test.before)
@@ -99,14 +88,14 @@ func (p private) SetKey(_ context.Context, key string, value []byte) diag.Diagno
 func TestMarks_stored(t *testing.T) {
 	t.Parallel()
 	read, written := private{
-		"message": []byte(`{"sent":"2026-11-23T00:24:16Z","unconfirmed":true,"missing":true,"closed":true,"refused":"hash","prompt":"hash"}`),
-		"record":  []byte(`{"adoption":"random"}`),
-		"plan":    []byte(`{"ignored":true,"job":"job_1","successor":{"name":"docs","keep":true,"had":"hash"}}`),
+		"message":     []byte(`{"sent":"2026-11-23T00:24:16Z","unconfirmed":true,"missing":true,"closed":true}`),
+		"record":      []byte(`{"adoption":"random"}`),
+		"replacement": []byte(`{"job":"job_1","same":true,"by":["proj_1","docs"]}`),
 	}, private{}
 	want := marks{
-		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, IsMissing: true, IsClosed: true, RefusedPrompt: "hash", Prompt: "hash"},
+		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, IsMissing: true, IsClosed: true},
 		recordMarks{Adoption: "random"},
-		planMarks{IsPromptIgnored: true, Job: "job_1", Successor: &successor{Name: "docs", MayKeepJob: true, Prompt: "hash"}},
+		replacement{Job: "job_1", MayBeSame: true, By: &projectAndName{"proj_1", "docs"}},
 	}
 	m := readMarks(t.Context(), read)
 	if diff := cmp.Diff(want, *m, cmp.AllowUnexported(marks{})); diff != "" {
@@ -153,18 +142,42 @@ func TestRequest_triggers(t *testing.T) {
 	}
 }
 
-// "terraform test" of Terraform 1.16 applies more than once in a process. A name is free again once a state has its job.
-func TestNames_appliesOfOneProcess(t *testing.T) {
+// What a Delete does with the name, by what the planning calls have told it.
+func TestReplacement_fate(t *testing.T) {
+	t.Parallel()
+	of := projectAndName{"p", "docs"}
+	other, elsewhere, notKnown := &projectAndName{"p", "other"}, &projectAndName{"q", "docs"}, &projectAndName{"p", ""}
+	for name, row := range map[string]struct {
+		carried replacement
+		want    fate
+	}{
+		"destroyed":                                   {replacement{}, leave},
+		"a first planning call without a second":      {replacement{Job: "J"}, leave},
+		"replaced, by the same name":                  {replacement{Job: "J", By: &of}, release},
+		"replaced, by another name":                   {replacement{Job: "J", By: other}, leave},
+		"replaced, in another project":                {replacement{Job: "J", By: elsewhere}, leave},
+		"tainted":                                     {replacement{By: &of}, keep},
+		"tainted, and the next name is not known yet": {replacement{By: notKnown}, keep},
+		"tainted, and another name":                   {replacement{By: other}, leave},
+		"tainted, and another project":                {replacement{By: elsewhere}, leave},
+		"because of a value that is not known yet":    {replacement{Job: "J", MayBeSame: true, By: &of}, keep},
+		"because the name is not known yet":           {replacement{Job: "J", MayBeSame: true, By: notKnown}, keep},
+		"because of both, and by another name":        {replacement{Job: "J", MayBeSame: true, By: other}, leave},
+		"replaced, and the project is not known yet":  {replacement{Job: "J", By: &projectAndName{"", "docs"}}, release},
+	} {
+		if got := row.carried.fate(of); got != row.want {
+			t.Errorf("%s: %d, want %d", name, got, row.want)
+		}
+	}
+}
+
+// A name is free again after a create that failed, and once another apply of the process has begun.
+func TestNames_beginCreate(t *testing.T) {
 	name, n := projectAndName{"p", "n"}, new(names)
-	for apply := range 2 {
+	for range 2 {
 		if !n.beginCreate(name) || n.beginCreate(name) {
-			t.Errorf("apply %d: one resource of two is created", apply)
+			t.Error("one resource of two is created")
 		}
-		n.endCreate(name, "J")
-		n.forgetCreate(name, "other")
-		if !n.hasCreated(name, "J") {
-			t.Errorf("apply %d: the job is not that of a created resource", apply)
-		}
-		n.forgetCreate(name, "J")
+		n.endCreate(name)
 	}
 }

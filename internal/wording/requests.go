@@ -22,10 +22,10 @@ func isAction(r send.Request) bool { return r.Name == "" }
 const summaryNotAccepted = "Message to agent job not accepted"
 
 // MessageToClosedJob describes a message that was not sent, because its job is closed. The plan did
-// not replace the job, because it did not know yet that the prompt is new.
+// not replace the job, because another run might have sent the message.
 const MessageToClosedJob Text = summaryNotAccepted + "\n" +
-	"Job {job} {closed}. The prompt is new, which the plan did not know. It was not sent.\n\n" +
-	"To start a new job with this prompt, change triggers."
+	"Job {job} {closed}. No other run has sent it the prompt, and this one did not send it either.\n\n" +
+	"Plan and apply again: that starts a new job with the prompt."
 
 // PromptNotPassed is for an action whose prompts are both null.
 const PromptNotPassed Text = Text(InvalidPrompt) + "\n" +
