@@ -48,6 +48,7 @@ type life struct {
 	state  map[string]stored
 	past   []map[string]stored // before each run
 	giveUp []tftypes.Value     // ids of requests
+	isTest bool                // all runs are of one "terraform test"
 }
 
 // step is a run: a plan, and its apply if that does not fail.
@@ -116,6 +117,9 @@ func (l *life) connect(run cli.Run, command string) (*fakecli.CLI, *cli.Process)
 	if len(l.giveUp) > 0 {
 		forget := tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, l.giveUp)
 		l.config["journal"] = fakecli.With(l.config["journal"].(attrs), attrs{"forget": forget})
+	}
+	if l.isTest {
+		run, command = "test", "test"
 	}
 	process, c := harness.Process(run), &fakecli.CLI{T: l.t}
 	process.Command = command

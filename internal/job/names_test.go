@@ -61,8 +61,11 @@ func TestNames(t *testing.T) {
 			first, {before: oneInTwo, objects: []object{a, named("b", "A")}, creates: 1, after: has("a 1", "b 1")}, {objects: []object{a, named("b", "A")}, creates: 1},
 		},
 		"N09 two new ones with one prompt": {{objects: []object{a, a.at("other")}, says: []string{duplicate}, creates: 1}},
-		"two projects":                     {{objects: []object{a, named("a", "B").at("other").with(attrs{"project_id": "proj_2"})}, creates: 2}},
-		"two jobs get one name":            {both, {objects: []object{a, named("a", "B").at("b")}, says: []string{duplicate, mayOtherJob}, creates: 2, after: has("a 1", "b 2")}},
+		"destroyed and created again by terraform test": {
+			{before: func(l *life) { l.isTest = true }, objects: onlyA, creates: 1}, {objects: []object{gone("a")}, creates: 1}, {objects: onlyA, creates: 2},
+		},
+		"two projects":          {{objects: []object{a, named("a", "B").at("other").with(attrs{"project_id": "proj_2"})}, creates: 2}},
+		"two jobs get one name": {both, {objects: []object{a, named("a", "B").at("b")}, says: []string{duplicate, mayOtherJob}, creates: 2, after: has("a 1", "b 2")}},
 	}
 	for _, isFirst := range []bool{true, false} {
 		inOrder := func(one, other object) []object {

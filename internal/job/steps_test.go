@@ -172,7 +172,16 @@ func TestJob_steps(t *testing.T) {
 			{objects: planned(fakecli.With(a, attrs{"wait": unknown{}}), a), creates: 1, after: shows("completed")},
 		},
 	}
+	late := of(b)
+	lives["a request given up after its plan"] = []step{ // by who applies a saved one
+		{before: func(l *life) {}, objects: of(a), creates: 1},
+		{meanwhile: forgets, objects: late, says: []string{"WARNING: Agent job not replaced"}, creates: 1, messages: 1},
+		{objects: late, creates: 1, messages: 1}, // the message is another request
+	}
 	for _, steps := range lives {
+		if steps[0].before != nil {
+			continue
+		}
 		steps[0].before = func(l *life) { l.config["journal"] = attrs{"enabled": false} }
 	}
 	play(t, lives)
