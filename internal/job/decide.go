@@ -148,7 +148,7 @@ func (c change) setValues(plan, state *jobModel) {
 		plan.markRunUnknown()
 	case c.fails:
 		// A failed job changes no value that a plan shows, and without a change Terraform calls no Update
-		// (T9).
+		// (T8).
 		plan.Status = types.StringUnknown()
 	}
 }

@@ -186,7 +186,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	// ignore_changes hides a write-only prompt from the plan, but not from the apply (T8). So what the
+	// ignore_changes hides a write-only prompt from the plan, but not from the apply (T7). So what the
 	// plan keeps the hash of is not looked at.
 	if !job.PromptWOHash.IsUnknown() {
 		job.PromptWO = types.StringNull()
