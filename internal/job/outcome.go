@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
@@ -48,8 +49,11 @@ func saveOutcome(
 	return warnings
 }
 
-// sayOutcome says what became of a request, unless this run has sent it.
+// sayOutcome says what became of a request, unless this run has sent it and nothing else matters.
 func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, isOwn bool, out stateWriter) {
+	if outcome.Beside != nil {
+		WarnAt(out.diags, path.Root("name"), wording.BesideAnother(request, outcome.Beside))
+	}
 	switch outcome.Result {
 	case send.Sent:
 	case send.Adopted:

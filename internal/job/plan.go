@@ -92,6 +92,9 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 	if text, isNeeded := wording.Foreseen(foreseen, request); isNeeded && !isApplying {
 		WarnAt(diags, path.Root("name"), text)
 	}
+	if foreseen.Beside != nil && d.Command == "plan" { // an apply says so itself, whatever its own plan was
+		WarnAt(diags, path.Root("name"), wording.BesideAnother(request, foreseen.Beside))
+	}
 	return adopted
 }
 

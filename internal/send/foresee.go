@@ -61,8 +61,8 @@ func (s *Sender) foresee(
 		out.Result, out.Err = Unreadable, err
 	case isActive && hasArguments: // a name has no two running jobs with the same arguments
 		out.Result = Running
-	default:
-		out.IsBeside = err != nil || isActive || hasArguments && job.Status == agentapi.StatusCompleted
+	case err != nil, isActive, hasArguments && job.Status == agentapi.StatusCompleted:
+		out.Beside = record
 	}
 	return out
 }

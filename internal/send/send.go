@@ -92,7 +92,7 @@ type Outcome struct {
 	JobID        string          // of the job that has the prompt, or may have it; also if that cannot be read now
 	Record       *journal.Record // of the name, as an earlier run has left it, or with our own unknown request; may be nil
 	Err          error
-	IsBeside     bool // a person may still want the job of the record, beside which a create starts another one
+	Beside       *journal.Record // of the name, if a create starts a job beside one that a person may still want
 	BecameClosed bool // because of refusals like this one, the job accepts no messages from now on
 }
 
@@ -112,6 +112,7 @@ type Operation struct {
 
 	sender    *Sender
 	isCounted bool
+	beside    *journal.Record // see Outcome
 }
 
 var _ agentapi.Recorder = (*Operation)(nil)
@@ -138,6 +139,9 @@ const (
 func (o *Operation) Send(ctx context.Context) Outcome {
 	out := o.send(ctx)
 	isMessage := o.Request.Kind() == Message
+	if out.Result == Sent || out.Result == Unknown {
+		out.Beside = o.beside
+	}
 	switch {
 	case out.Job != nil:
 		out.JobID = out.Job.ID
@@ -170,6 +174,7 @@ func (o *Operation) send(ctx context.Context) Outcome {
 		}
 		var out Outcome
 		out, then = o.follow(ctx, verdict, record)
+		o.beside = out.Beside
 		switch {
 		case then == stop:
 			return out

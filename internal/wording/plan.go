@@ -48,16 +48,12 @@ const (
 	summaryNameOtherJob  = "Name has another agent job"
 )
 
-// Foreseen says in a plan what an apply does because of the record of a name, and no planned value
-// shows. Without that, isNeeded is false.
+// Foreseen says in a plan why the record of a name stops an apply. If it does not, isNeeded is false.
 func Foreseen(outcome send.Outcome, r send.Request) (text Diagnostic, isNeeded bool) {
-	switch {
-	case outcome.IsBeside:
-		return besideAnother(r, outcome.Record), true
-	case outcome.Result.Stops():
-		return stopped(outcome, r, "Apply sends nothing and fails until you decide."), true
+	if !outcome.Result.Stops() {
+		return text, false
 	}
-	return text, false
+	return stopped(outcome, r, "Apply sends nothing and fails until you decide."), true
 }
 
 // stopped describes what the record of a name says that stops a request, with the effect on the
@@ -94,16 +90,17 @@ func stopped(outcome send.Outcome, r send.Request, effect string) Diagnostic {
 		"Another run sends a prompt under the name %s in project %s, and has not recorded the outcome. Apply waits for it.", name, r.Project))
 }
 
-// besideAnother says in a plan that a create starts a job although its name has one.
-func besideAnother(r send.Request, record *journal.Record) Diagnostic {
+// BesideAnother says in a plan and in an apply that a create starts a job although its name has one.
+func BesideAnother(r send.Request, record *journal.Record) Diagnostic {
 	differs := "another prompt"
 	if !record.HasArguments(r.Wanted) {
 		differs = "other triggers"
 	}
 	return diagnostic(summaryNameOtherJob,
 		fmt.Sprintf("The name %s has job %s in project %s, which has %s and was last sent a prompt at %s. "+
-			"Apply starts another job, and sends nothing to that one.", Quote(r.Name), escape.Printable(record.Job), r.Project, differs, sentAt(record)),
-		"To keep the earlier job instead, restore its prompt and triggers and apply: that adopts it.")
+			"A create of the name starts another job, and sends nothing to that one.",
+			Quote(r.Name), escape.Printable(record.Job), r.Project, differs, sentAt(record)),
+		"To keep the earlier job instead, restore its prompt and triggers before you apply, or import it afterwards.")
 }
 
 // NameFromOther announces that an imported job gets a name that has another one in the journal.
