@@ -94,12 +94,10 @@ func TestClassify_everyStatus(t *testing.T) {
 			reason := ReasonOther
 			switch {
 			case status/100 != 4 || form == "HTML" || slices.Contains([]int{401, 402, 403, 404, 407, 408, 421, 425, 426, 429, 499}, status):
-			case slices.Contains([]int{409, 410, 423}, status):
-				reason = ReasonJob
 			case slices.Contains([]int{413, 414, 415, 431}, status):
 				reason = ReasonRequest
 			default:
-				reason = ReasonPrompt
+				reason = ReasonJob
 			}
 			if got := ReasonOf(failure); got != reason {
 				t.Errorf("%d %s: the refusal speaks of %d, want %d", status, form, got, reason)

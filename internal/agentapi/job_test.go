@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -96,6 +97,17 @@ func TestPollJob_memory(t *testing.T) {
 }
 
 // A job has only what may be shown and stored, whatever the service sends.
+// Only a final status can be the one from before a message, and only for a minute. A job that runs shows that the message has arrived.
+func TestMayBeStale(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[Status]bool{StatusCompleted: true, StatusFailed: true, StatusArchived: true, StatusActive: false, "odd": false, "": false} {
+		got := [2]bool{MayBeStale(status, time.Now()), MayBeStale(status, time.Now().Add(-Grace))}
+		if got != [2]bool{want, false} {
+			t.Errorf("%q: %t, and after a minute %t", status, got[0], got[1])
+		}
+	}
+}
+
 func FuzzDecodeJob(f *testing.F) {
 	for _, seed := range []string{
 		record, `{"id":"job_1","source":{"repository":"","ref":" x"},"prLink":" ","model":"\u006d` + canary[1:] + `"}`, `{"id":"a/b"}`,

@@ -86,7 +86,7 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 	}
 	// What the service returns is described as in the resource.
 	for name, attribute := range jobSchema(ctx).Attributes {
-		// The service does not return what a resource knows of its messages and its prompt.
+		// The service returns neither messages, which a resource counts, nor prompts.
 		if _, own := attributes[name]; own || !attribute.IsComputed() || name == "messages" || name == "prompt_wo_hash" {
 			continue
 		}

@@ -40,7 +40,7 @@ func TestCall_accesses(t *testing.T) {
 			[]string{"job-1 create, claim create", "job-2 create"},
 		},
 		{"adoption", false, other, create("n", "x"), "adopted job-1", "put get get put", []string{"job-1 create, adopted"}},
-		{"another prompt", false, other, create("n", "y"), "other prompt", "put get get", nil},
+		{"another prompt", false, other, create("n", "y"), "beside", "put get get", nil},
 		{
 			"message", false, other, message("n", "job-1", "y"), "sent", "get put put",
 			[]string{"job-1 create, claim message", "job-1 message"},
@@ -84,67 +84,6 @@ func TestCall_prove(t *testing.T) {
 	want(t, "accesses", c.took(), "prove put put")
 	want(t, "third", request(t, j, create("m", "x"), "job-2"), "sent")
 	want(t, "accesses", c.took(), "put put")
-}
-
-func TestRelease_N23(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		w.accepted(t, "1", "n")
-		j, c := w.open("2")
-		release := func(job, ops string, wrote ...string) {
-			t.Helper()
-			cancelled, cancel := context.WithCancel(t.Context())
-			cancel() // Ctrl-C
-			if err := j.Release(cancelled, "p", "n", job, ""); err != nil {
-				t.Error(err)
-			}
-			want(t, "accesses", c.took(), ops)
-			w.wrote(t, wrote...)
-		}
-		release("job-0", "get")
-		release("", "")
-		c.fault = times("put", conflicts) // with a write that does not show yet, or failed
-		release("job-n", "get put get put", "job-n create, released")
-		release("job-n", "get")
-		want(t, "recreated", request(t, j, create("n", "x"), "job-2"), "sent")
-		c.took()
-		w.history = nil
-
-		c.fault = times("put", repeated) // by a library
-		release("job-2", "get put get", "job-2 create, released")
-		third, _ := w.open("3")
-		third.RequestTimeout = time.Hour
-		claim(t, third, message("n", "job-2", "y"))
-		w.history = nil
-		release("job-2", "get put", "job-2 message?, released") // another run is sending
-
-		fourth, _ := w.open("4")
-		claim(t, fourth, create("n", "x"))
-		w.history = nil
-		release("job-2", "get") // another run is sending
-		w.end("4")
-		release("job-2", "get") // an unknown create stays
-
-		w.accepted(t, "5", "m")
-		sixth, _ := w.open("6")
-		want(t, "adopted", request(t, sixth, create("m", "x"), ""), "adopted job-m")
-		if err := errors.Join(sixth.Release(t.Context(), "p", "m", "job-m", ""), sixth.Release(t.Context(), "p", "", "job-m", "")); err != nil {
-			t.Error(err)
-		}
-		want(t, "still adopted", w.record("m"), "job-m create, adopted")
-		seventh, _ := w.open("7")
-		successor := Wanted{Project: "p", Name: "m", Prompt: "x", Arguments: "2"}
-		want(t, "a successor", request(t, seventh, successor, "job-7"), "sent")
-		eighth, _ := w.open("8")
-		if err := eighth.Release(t.Context(), "p", "m", "job-m", AnyAdoption); err != nil {
-			t.Error(err)
-		}
-		want(t, "a run that destroys an earlier job adopts the last one", request(t, eighth, successor, ""), "adopted job-7")
-		c.fault = times("get", lostRequest)
-		if _, ok := errors.AsType[*Error](j.Release(t.Context(), "p", "m", "job-m", "")); !ok {
-			t.Error("no error of the store")
-		}
-	})
 }
 
 // Of two runs that want one name, the second one meets the first one's claim, also if it came between look and claim. A claim that was
@@ -240,7 +179,7 @@ func TestLook_endless(t *testing.T) {
 		w := newWorld()
 		j, ops := w.open("1")
 		want(t, "first", request(t, j, create("n", "x"), "J"), "sent")
-		if err := j.Release(t.Context(), "p", "n", "J", AnyAdoption); err != nil {
+		if _, err := j.Release(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 		ops.fault = func(op string) fault {
@@ -527,66 +466,6 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// What is noted of a job stays until another request is accepted, or an adoption has made it up.
-func TestCall_notes(t *testing.T) {
-	w := newWorld()
-	j, _ := w.open("1")
-	call := claim(t, j, create("n", "x"))
-	call.NoteBroken() // there is no job yet
-	call.Accepted("job-1")
-	w.history = nil
-	call.NoteBroken()
-	w.wrote(t, "job-1 create, broken")
-	want(t, "adopted", request(t, j, create("n", "x"), ""), "adopted job-1")
-	w.wrote(t, "job-1 create, adopted")
-
-	call = claim(t, j, message("n", "job-1", "y"))
-	call.Withdrawn()
-	w.history = nil
-	call.NoteClosed()
-	w.wrote(t, "job-1 create, closed, adopted")
-	want(t, "another prompt", request(t, j, create("n", "y"), "job-2"), "sent")
-	w.wrote(t, "job-1 create, closed, adopted, claim create", "job-2 create")
-	call.NoteClosed() // it is another one's name by now
-	w.wrote(t)
-}
-
-// A job that a resource of this process has left is adopted by the same request, also if the store knows nothing of it, and by no other.
-func TestLeave(t *testing.T) {
-	w := newWorld()
-	j, _ := w.open("1")
-	off := Discard()
-	j.Leave("p", "n", Left{Job: "left", Prompt: Hash("left", "x")})
-	off.Leave("p", "n", Left{Job: "left", Prompt: Hash("left", "x")})
-	want(t, "another prompt", request(t, j, create("n", "y"), "job-1"), "sent")
-	if err := j.Release(t.Context(), "p", "n", "job-1", ""); err != nil {
-		t.Fatal(err)
-	}
-	later, _ := w.open("2")
-	for run, row := range map[string]struct {
-		journal *Journal
-		wanted  Verdict
-	}{"this process": {j, Adopt}, "without a journal": {off, Adopt}, "a later one": {later, Send}} {
-		verdict, r, err := row.journal.Begin(t.Context(), create("n", "x")).Look(t.Context())
-		if verdict != row.wanted || err != nil || verdict == Adopt && (r.Job != "left" || r.Write != "") {
-			t.Errorf("%s: %s, %+v, %v", run, verdicts[verdict], r, err)
-		}
-	}
-}
-
-// An action has no record.
-func TestDiscard(t *testing.T) {
-	j := Discard()
-	for range 2 {
-		want(t, "result", request(t, j, Wanted{Project: "p", Prompt: "x"}, "job-1"), "sent")
-	}
-	call := j.Begin(t.Context(), Wanted{Project: "p", Prompt: "x"})
-	if err := errors.Join(call.Claim(), call.Sent(), j.Release(t.Context(), "p", "", "job-1", "")); err != nil || call.Written() != nil {
-		t.Error(err, call.Written())
-	}
-	call.Unknown()
-}
-
 // A record that cannot be read may be about any request: nothing is sent over it. Nor over one that no provider has written: of another
 // key, or with what becomes another path, or a command.
 //
@@ -600,7 +479,6 @@ func TestDamagedRecord(t *testing.T) {
 		func(r *Record) { r.Name = "N" }, // as readable
 		func(r *Record) { r.Job = hostile },
 		func(r *Record) { r.Last.ID = hostile },
-		func(r *Record) { r.Last.ID = "" },
 		func(r *Record) { r.Last.Job = hostile },
 		func(r *Record) { r.Claim = &Request{ID: hostile} },
 		func(r *Record) { r.Claim = &Request{ID: claimID, Job: hostile} },

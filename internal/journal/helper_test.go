@@ -26,8 +26,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var verdicts = map[Verdict]string{
-	Send: "send", Wait: "wait", Adopt: "adopt", UnknownMessage: "sent, unknown", UnknownCreate: "unknown", AlreadySent: "already sent",
-	OtherPrompt: "other prompt", Continue: "continue", OtherJob: "other job",
+	Send: "send", Wait: "wait", Adopt: "adopt", Beside: "beside", UnknownMessage: "sent, unknown", UnknownCreate: "unknown",
+	AlreadySent: "already sent", OtherJob: "other job",
 }
 
 // world is what runs share: a store, and which of them have ended.
@@ -82,7 +82,7 @@ func short(r *Record) string {
 	for _, note := range []struct {
 		is   bool
 		text string
-	}{{r.Released, "released"}, {r.Closed, "closed"}, {r.Broken, "broken"}, {r.Adoption != "", "adopted"}} {
+	}{{r.Released, "released"}, {r.Left != "", "left by " + string(r.Left)}, {r.Adoption != "", "adopted"}} {
 		if note.is {
 			parts = append(parts, note.text)
 		}
@@ -283,7 +283,8 @@ func request(t *testing.T, j *Journal, w Wanted, job string) string {
 	return result
 }
 
-// follow does what package send does. attempt is a POST after its claim; empty: it is tried again.
+// follow does what package send does if a job with other arguments has finished, and one with the same is still running.
+// attempt is a POST after its claim; empty: it is tried again.
 func follow(ctx context.Context, c *Call, attempt func() string) (result string, r *Record) {
 	for posts := c.wanted.Job == ""; ; {
 		if posts {
@@ -302,7 +303,7 @@ func follow(ctx context.Context, c *Call, attempt func() string) (result string,
 		if err != nil {
 			return "failed", nil
 		}
-		switch posts = verdict == Send; {
+		switch posts = verdict == Send || verdict == Beside && !r.HasArguments(c.wanted); {
 		case verdict == Adopt:
 			if err := c.Adopt(); err == nil {
 				return "adopted", r

@@ -258,9 +258,10 @@ func (j *Journal) Keep(ctx context.Context, o Object) error {
 	})
 }
 
-// restore gives a free name the job of an object that is in the state: its record was lost.
+// restore gives a free name the job of an object that is in the state: its record was lost. The last
+// object of the name counts, so what this run has left stays.
 func (j *Journal) restore(r *Record, o Object) {
-	if r.Job == o.Job || !r.IsFree() || o.PromptHash == "" {
+	if r.Job == o.Job || !r.IsFree() || j.IsLeft(r) || o.PromptHash == "" {
 		return
 	}
 	request := j.request(o.Arguments)
@@ -274,8 +275,10 @@ func (j *Journal) edit(ctx context.Context, o Object, change func(*Record) (isCh
 	if o.Name == "" || o.Job == "" { // an imported job has no name yet
 		return nil
 	}
-	pause := func() error { return sleep.For(ctx, pollInterval) }
-	ctx = context.WithoutCancel(ctx) // "terraform test" destroys after Ctrl-C, too, and its next run needs the names
+	// Ctrl-C ends a wait for another run, but not a write: "terraform test" destroys after it, too, and its
+	// next run needs the names.
+	call, ctx := ctx, context.WithoutCancel(ctx)
+	pause := func() error { return sleep.For(call, pollInterval) }
 	for range maxConflicts {
 		r, text, err := j.settled(ctx, o.Project, o.Name, pause)
 		if err != nil {

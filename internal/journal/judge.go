@@ -59,7 +59,7 @@ func (j *Journal) judge(r *Record, w Wanted) Verdict {
 
 func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 	switch {
-	case j.isGivenUp(r), r.IsFree() && !(j.IsLeft(r) && r.isFor(w)):
+	case r.Last == nil, j.isGivenUp(r), r.Released && !(j.IsLeft(r) && r.isFor(w)):
 		return Send
 	case r.IsUnknownCreate():
 		return UnknownCreate
@@ -78,7 +78,7 @@ func (j *Journal) judgeMessage(r *Record, w Wanted) Verdict {
 		return Send // the record was lost, or is about an earlier job: the state has the job of the message
 	case r.Job != w.Job && !j.isGivenUp(r):
 		return OtherJob
-	case r.Job != w.Job, w.IsPromptUnknown, !r.Last.has(w.Prompt):
+	case r.Job != w.Job, w.IsPromptUnknown, !r.has(w.Prompt):
 		return Send
 	case r.Last.Unknown:
 		return UnknownMessage

@@ -5,7 +5,6 @@ package journal
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -30,9 +29,12 @@ func has(job, prompt, triggers string, edits ...func(*Record)) *Record {
 
 func released(r *Record)  { r.Released = true }
 func unknown(r *Record)   { r.Last.Unknown = true }
-func closed(r *Record)    { r.Closed = true }
-func broken(r *Record)    { r.Broken = true }
+func adopted(r *Record)   { r.Adoption = "own" }
+func noted(r *Record)     { r.Last.Prompt = PromptHash(r.Job, "x") } // as a Delete notes the prompt x
 func isMessage(r *Record) { r.Last.IsMessage, r.Last.Job = true, r.Job }
+
+// left is a record whose job a Delete of a run has left to a create.
+func left(by cli.Run) func(*Record) { return func(r *Record) { r.Left = by } }
 
 // claimed is a record under the claim of a sender, which is sent unless it says otherwise.
 func claimed(sender, job, prompt string, edits ...func(*Record)) func(*Record) {
@@ -72,11 +74,14 @@ func TestJudge(t *testing.T) {
 		{"accepted, the same request", has("J", "x", ""), newJob, "", Adopt},
 		{"… whose prompt the plan does not know", has("J", "x", ""), planned(newJob), "", Adopt},
 		{"… after an unknown message with its prompt", has("J", "x", "", isMessage, unknown), newJob, "", Adopt},
-		{"accepted, another prompt", has("J", "y", ""), newJob, "", OtherPrompt},
-		{"… another request was forgotten", has("J", "y", ""), newJob, "other", OtherPrompt},
-		{"… of an unknown message", has("J", "y", "", isMessage, unknown), newJob, "", OtherPrompt},
+		{"… noted by a Delete", has("J", "", "", noted), newJob, "", Adopt},
+		{"accepted, another prompt", has("J", "y", ""), newJob, "", Beside},
+		{"… noted by a Delete", has("J", "", "", noted), create("n", "y"), "", Beside},
+		{"… another request was forgotten", has("J", "y", ""), newJob, "other", Beside},
+		{"… of an unknown message", has("J", "y", "", isMessage, unknown), newJob, "", Beside},
 		{"accepted, forgotten", has("J", "x", ""), newJob, lastID, Send},
-		{"accepted, other triggers", has("J", "x", ""), triggered, "", Send},
+		{"accepted, other triggers", has("J", "x", ""), triggered, "", Beside},
+		{"… whose prompt the plan does not know", has("J", "x", ""), planned(triggered), "", Beside},
 		{"pending", free(claimed(alive, "", "x")), newJob, "", Wait},
 		{"… forgotten too early", free(claimed(alive, "", "x")), newJob, claimID, Wait},
 		{"… of this process", free(claimed("me", "", "x")), newJob, "", Wait},
@@ -92,23 +97,23 @@ func TestJudge(t *testing.T) {
 		{"an unknown create", has("", "x", "", unknown), newJob, "", UnknownCreate},
 		{"… of other triggers", has("", "x", "", unknown), triggered, "", UnknownCreate},
 		{"… that was forgotten", has("", "x", "", unknown), newJob, lastID, Send},
-		{"a job that refuses messages", has("J", "y", "", closed), newJob, "", Send},
-		{"… with the same prompt", has("J", "x", "", closed), newJob, "", Adopt},
-		{"a create that failed, another prompt", has("J", "y", "", broken), newJob, "", Continue},
-		{"… with the same prompt", has("J", "x", "", broken), newJob, "", Adopt},
-		{"… whose job refuses messages", has("J", "y", "", broken, closed), newJob, "", Send},
-		{"released by a resource that has left it", has("left", "x", "", released), newJob, "", Adopt},
-		{"… and another prompt", has("left", "x", "", released), create("n", "y"), "", Send},
-		{"… and other triggers", has("left", "x", "", released), triggered, "", Send},
-		{"… and forgotten", has("left", "x", "", released), newJob, lastID, Send},
-		{"left, and its name is kept, another prompt", has("left", "x", ""), create("n", "y"), "", Continue},
-		{"left with its name, which could not be freed, another prompt", has("left", "x", ""), create("n", "y"), "", OtherPrompt},
+		{"left by this run", has("J", "x", "", released, left("me")), newJob, "", Adopt},
+		{"… noted by a Delete", has("J", "", "", noted, released, left("me")), newJob, "", Adopt},
+		{"… whose prompt the plan does not know", has("J", "x", "", released, left("me")), planned(newJob), "", Adopt},
+		{"… and another prompt", has("J", "y", "", released, left("me")), newJob, "", Send},
+		{"… and other triggers", has("J", "x", "", released, left("me")), triggered, "", Send},
+		{"… and forgotten", has("J", "x", "", released, left("me")), newJob, lastID, Send},
+		{"… and nothing was accepted", free(left("me")), newJob, "", Send},
+		{"… with its name, another prompt", has("J", "y", "", left("me")), newJob, "", Beside},
+		{"left by another run", has("J", "x", "", released, left("other")), newJob, "", Send},
+		{"… with its name", has("J", "x", "", left("other")), newJob, "", Adopt},
 
 		// Messages to J.
 		{"message: nothing was accepted", free(), sameJob, "", Send},
 		{"message: released, and its run was killed", has("J", "x", "", released, isMessage, unknown), sameJob, "", UnknownMessage},
 		{"message: … with another prompt", has("J", "y", "", released), sameJob, "", Send},
 		{"message: accepted", has("J", "x", "", isMessage), sameJob, "", AlreadySent},
+		{"message: noted by a Delete", has("J", "", "", noted), sameJob, "", AlreadySent},
 		{"message: unknown", has("J", "x", "", isMessage, unknown), sameJob, "", UnknownMessage},
 		{"N13 message: pending", has("J", "y", "", claimed(alive, "J", "x")), sameJob, "", Wait},
 		{"N13 message: pending until its end", has("J", "y", "", claimed(dead, "J", "x")), sameJob, "", UnknownMessage},
@@ -126,9 +131,6 @@ func TestJudge(t *testing.T) {
 			w := newWorld()
 			w.end(dead)
 			j, _ := w.open("me")
-			if row.record.Job == "left" {
-				j.Leave("p", "n", Left{Job: "left", Prompt: Hash("left", "x"), KeepsName: strings.HasPrefix(row.name, "left, and its name is kept")})
-			}
 			if row.forget != "" {
 				j.Forget = []string{row.forget}
 			}

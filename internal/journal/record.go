@@ -107,13 +107,15 @@ func Hash(parts ...string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum.Sum(nil)))[:20]
 }
 
-// has reports whether the prompt is that of the request.
-func (r *Request) has(prompt string) bool { return r.Prompt == Hash(r.ID, prompt) }
+// has reports whether the prompt is that of the last request, which there must be.
+func (r *Record) has(prompt string) bool {
+	return r.Last.Prompt == Hash(r.Last.ID, prompt) || r.Last.Prompt == PromptHash(r.Job, prompt)
+}
 
 // isFor reports whether the last request is the one that a create wants to send. A prompt that the
 // plan does not know yet counts as the same.
 func (r *Record) isFor(w Wanted) bool {
-	return r.HasArguments(w) && (w.IsPromptUnknown || r.Last.has(w.Prompt) || r.Last.Prompt == PromptHash(r.Job, w.Prompt))
+	return r.HasArguments(w) && (w.IsPromptUnknown || r.has(w.Prompt))
 }
 
 // HasArguments reports whether the last request has the arguments of a wanted one, such as triggers.

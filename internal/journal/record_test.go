@@ -26,7 +26,7 @@ func TestHash(t *testing.T) {
 func FuzzRecord(f *testing.F) {
 	for _, edits := range [][]func(*Record){
 		nil, {unknown}, {isMessage}, {released}, {claimed("a", "", "x")}, {claimed("a", "J", "y", expired, unsent)},
-		{func(r *Record) { r.Last = nil }}, {closed}, {broken},
+		{func(r *Record) { r.Last = nil }}, {noted, released, left("1")}, {released, left("1"), func(r *Record) { r.Last = nil }},
 	} {
 		r := has("J", "x", "", edits...)
 		r.Format = format

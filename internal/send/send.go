@@ -255,15 +255,18 @@ func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record 
 // name, whichever comes first. If the read fails, the next apply adopts the job.
 func (o *Operation) adopt(ctx context.Context, record *journal.Record) (out Outcome, then step) {
 	err := o.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
+	isForgotten := !o.sender.Journal.Keeps()
 	switch {
 	case errors.Is(err, journal.ErrTaken):
 		return Outcome{}, lookAgain
 	case err != nil:
-		return Outcome{Result: JournalUnusable, Err: err}, stop
+		out, isForgotten = Outcome{Result: JournalUnusable, Err: err}, record.IsFree() // a Delete of this run has left it
+	default:
+		out = o.readJob(ctx, Adopted, record)
 	}
-	switch out = o.readJob(ctx, Adopted, record); {
-	case out.Err != nil && !o.sender.Journal.Keeps():
-		out.JobID = record.Job // nothing else will know it
+	switch {
+	case out.Err != nil && isForgotten:
+		out.JobID = record.Job // only the state will know it
 	case out.Err == nil && out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
 		return Outcome{}, post
 	}

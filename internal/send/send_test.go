@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -31,23 +32,8 @@ func TestOutcome(t *testing.T) {
 		&agentapi.Error{Class: agentapi.ErrUnknownOutcome}: Unknown,
 		io.EOF: Unknown,
 	} {
-		if got := new(Sender{Journal: journal.Discard()}).Begin(t.Context(), Request{}).outcome(nil, err).Result; got != want {
+		if got := new(Sender{Journal: journal.InMemory()}).Begin(t.Context(), Request{}).outcome(nil, err).Result; got != want {
 			t.Errorf("%v: %d, want %d", err, got, want)
-		}
-	}
-}
-
-// What only the job's status shows of a create whose name has a job with another prompt.
-func TestOtherPrompt(t *testing.T) {
-	for status, want := range map[agentapi.Status][2]step{
-		agentapi.StatusActive:    {stop, postMessage},
-		agentapi.StatusCompleted: {stop, postMessage},
-		agentapi.StatusFailed:    {post, post},
-		agentapi.StatusArchived:  {post, post},
-		"of a later service":     {stop, postMessage},
-	} {
-		if got := [2]step{otherPrompt(journal.OtherPrompt, status), otherPrompt(journal.Continue, status)}; got != want {
-			t.Errorf("%s: %d, want %d", status, got, want)
 		}
 	}
 }
@@ -76,6 +62,36 @@ func TestSend_proves(t *testing.T) {
 		got := s.Begin(ctx, r).Send(ctx)
 		if _, isJournal := errors.AsType[*journal.Error](got.Err); got.Result != NoEffect || !isJournal || !errors.Is(got.Err, agentapi.ErrNotSent) {
 			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// If the store fails before an adoption is in it, only the state can keep a job whose name a Delete of this run has freed. Any other one
+// is adopted by the next apply.
+func TestSend_cannotAdopt(t *testing.T) {
+	for name, want := range map[string]string{"left": "J", "had": ""} {
+		store := fakes3.New(t)
+		location, err := place.ParseURL(store.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		process := &cli.Process{Run: "1", Self: cli.ProcessID{Start: "1"}, Ended: func(cli.ProcessID) bool { return false }}
+		j := journal.Open(process, journal.Options{Place: place.Place{Location: location}})
+		r := Request{Wanted: journal.Wanted{Project: "p", Name: "n", Prompt: "x"}, PlannedJob: "J"}
+		call := j.Begin(t.Context(), r.Wanted)
+		if err := errors.Join(call.Claim(), call.Sent()); err != nil {
+			t.Fatal(err)
+		}
+		call.Accepted("J")
+		if name == "left" {
+			if _, err := j.Leave(t.Context(), journal.Object{Project: "p", Name: "n", Job: "J"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		store.SetHook(func(r *http.Request) int { return map[bool]int{true: http.StatusForbidden}[fakes3.Op(r) == "write"] })
+		s := Sender{Journal: j} // a request to the service would panic
+		if got := s.Begin(t.Context(), r).Send(t.Context()); got.Result != JournalUnusable || got.JobID != want {
+			t.Errorf("%s: %+v, want the job %q", name, got, want)
 		}
 	}
 }

@@ -94,13 +94,6 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// A job that runs shows that the message has arrived, however recent it is. The rest: TestWait.
-func TestMayBeStale(t *testing.T) {
-	if MayBeStale(active, time.Now()) {
-		t.Error("an unfinished status counts as that of before the message")
-	}
-}
-
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
