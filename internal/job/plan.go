@@ -207,7 +207,9 @@ func (d *ProviderData) planRequest(request send.Request, diags *diag.Diagnostics
 	if d.names.isApplying.Load() {
 		return
 	}
-	d.warnOfPlace(diags)
+	if d.Command != "apply" { // it plans in two processes (T3), so its calls warn
+		d.warnOfPlace(diags)
+	}
 	switch err := d.Sender.Limits.Plan(request); {
 	case err == nil:
 	case request.Kind() == send.Message:
