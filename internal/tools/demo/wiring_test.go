@@ -30,9 +30,11 @@ resource "agent_job" "this" {
   prompt = `
 )
 
-// What only main passes to the provider reaches it: the environment, the version, and the levels of the log.
+// What only main passes to the provider reaches it: the environment, the version, the levels of the log, and what it knows
+// of the CLI. A job of another state is none of the plans', so each of them would send.
 //
-// Red without: what TakeEnvironment returns for all that it leaves; the address in plugin.Serve; version in main.
+// Red without: what TakeEnvironment returns for all that it leaves; the address in plugin.Serve; version in main; Command and
+// State in cli.This.
 func TestAccWiring(t *testing.T) {
 	t.Parallel()
 	s := start(t, 0)
@@ -43,7 +45,7 @@ func TestAccWiring(t *testing.T) {
 		return strings.Count(shown, `"summary":"Journal on the runner's disk"`), strings.Count(shown, exchange)
 	}
 	s.write("main.tf", oneJob+"\"write\"\n}\n")
-	if warnings, exchanges := call("apply -auto-approve", "CI=true"); warnings != 1 || exchanges > 0 {
+	if warnings, exchanges := call("apply -auto-approve -state=other.tfstate", "CI=true"); warnings != 1 || exchanges > 0 {
 		t.Errorf("an apply on a runner warns %d times, and logs %d exchanges", warnings, exchanges)
 	}
 	agent, want := s.service.Requests()[0].Header.Get("User-Agent"), `^terraform-provider-agent/0\.999\.0 \(\+terraform `+regexp.QuoteMeta(cli.Version.String())+`\)$`
@@ -57,10 +59,10 @@ func TestAccWiring(t *testing.T) {
 			t.Errorf("with %s, a plan warns %d times that the journal goes with the runner", variable, warnings)
 		}
 	}
-	if warnings, exchanges := call("plan", "CI=false", "TF_LOG_PROVIDER=debug"); warnings > 0 || exchanges == 0 {
+	if warnings, exchanges := call("plan -state=other.tfstate", "CI=false", "TF_LOG_PROVIDER=debug"); warnings > 0 || exchanges == 0 {
 		t.Errorf("a plan elsewhere warns %d times, and its log has %d exchanges", warnings, exchanges)
 	}
-	if _, exchanges := call("plan", "TF_LOG_PROVIDER=debug", "TF_LOG_PROVIDER_AGENT=error"); exchanges > 0 {
+	if _, exchanges := call("plan -state=other.tfstate", "TF_LOG_PROVIDER=debug", "TF_LOG_PROVIDER_AGENT=error"); exchanges > 0 {
 		t.Errorf("the log has %d exchanges, although only errors of this provider were asked for", exchanges)
 	}
 }
