@@ -5,9 +5,11 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/metrics"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,20 +21,29 @@ const envPlugin = "AGENT_TEST_IS_PLUGIN"
 func TestMain(m *testing.M) {
 	if os.Getenv(envPlugin) != "" {
 		main()
+		limits := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/gomemlimit:bytes"}}
+		metrics.Read(limits)
+		fmt.Println("limits", limits[0].Value.Uint64(), limits[1].Value.Uint64())
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// A plugin for a debugger ends when somebody closes its terminal, or asks it to. Red
-// without: WithManagedDebugStopSignals.
+// A plugin for a debugger ends when somebody closes its terminal, or asks it to. It has the limits that main sets, or
+// those of the environment.
+//
+// Red without: WithManagedDebugStopSignals, SetGCPercent, SetMemoryLimit, and the condition of each.
 func TestDebug_stops(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("these signals cannot be sent there")
 	}
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+	for signal, test := range map[os.Signal]struct{ env, limits string }{
+		os.Interrupt:    {"GOGC=", "limits 400 134217728"},
+		syscall.SIGTERM: {"GOGC=50", "limits 50 134217728"},
+		syscall.SIGHUP:  {"GOMEMLIMIT=1GiB", "limits 400 1073741824"},
+	} {
 		plugin := exec.CommandContext(t.Context(), os.Args[0], "-debug")
-		plugin.Env = append(os.Environ(), envPlugin+"=1")
+		plugin.Env = append(os.Environ(), envPlugin+"=1", "GOGC=", "GOMEMLIMIT=", test.env)
 		stdout, err := plugin.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -46,10 +57,28 @@ func TestDebug_stops(t *testing.T) {
 		if err := plugin.Process.Signal(signal); err != nil {
 			t.Errorf("%v: %v", signal, err)
 		}
+		last := ""
 		for lines.Scan() { // until it has ended
+			last = lines.Text()
+		}
+		if last != test.limits {
+			t.Errorf("%s: %q, want %q", test.env, last, test.limits)
 		}
 		if err := plugin.Wait(); err != nil {
 			t.Errorf("%v: %v", signal, err)
 		}
+	}
+}
+
+// A process that cannot serve says why, although nobody has asked for a log. Red without: SetOutput in main.
+func TestFailure_isShown(t *testing.T) {
+	t.Parallel() // go-plugin takes two seconds
+	if runtime.GOOS == "windows" {
+		t.Skip("TMPDIR means nothing there")
+	}
+	plugin := exec.CommandContext(t.Context(), os.Args[0], "-debug")
+	plugin.Env = append(os.Environ(), envPlugin+"=1", "TMPDIR="+t.TempDir()+"/missing")
+	if shown, err := plugin.CombinedOutput(); err == nil || !strings.Contains(string(shown), "timeout waiting on reattach configuration") {
+		t.Errorf("%v\n%s", err, shown)
 	}
 }

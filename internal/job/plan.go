@@ -92,7 +92,7 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 	if text, isNeeded := wording.Foreseen(foreseen, request); isNeeded && !isApplying {
 		WarnAt(diags, path.Root("name"), text)
 	}
-	if foreseen.Beside != nil && d.Command == "plan" { // an apply says so itself, whatever its own plan was
+	if foreseen.Beside != nil && d.Command != "apply" { // it plans in two processes (T3), so its create says so
 		WarnAt(diags, path.Root("name"), wording.BesideAnother(request, foreseen.Beside))
 	}
 	return adopted
@@ -205,7 +205,9 @@ func (d *ProviderData) planRequest(request send.Request, diags *diag.Diagnostics
 	if d.names.isApplying.Load() {
 		return
 	}
-	d.warnOfPlace(diags)
+	if d.Command != "apply" { // it plans in two processes (T3), so its calls warn
+		d.warnOfPlace(diags)
+	}
 	switch err := d.Sender.Limits.Plan(request); {
 	case err == nil:
 	case request.Kind() == send.Message:

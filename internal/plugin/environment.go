@@ -4,13 +4,14 @@
 package plugin
 
 import (
+	"cmp"
 	"os"
 	"runtime"
 	"strings"
 )
 
 // TakeEnvironment removes the variables that can have the key or a prompt from the environment, and
-// returns what reads them from now on. The libraries of the clouds start processes for credentials,
+// returns what reads these and all others from now on. The libraries of the clouds start processes for credentials,
 // such as az or a profile's credential_process, which inherit the rest.
 func TakeEnvironment() (getenv func(string) string) {
 	spelled := func(name string) string {
@@ -27,5 +28,5 @@ func TakeEnvironment() (getenv func(string) string) {
 			_ = os.Unsetenv(name)
 		}
 	}
-	return func(name string) string { return taken[spelled(name)] }
+	return func(name string) string { return cmp.Or(taken[spelled(name)], os.Getenv(name)) }
 }

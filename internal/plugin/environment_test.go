@@ -14,7 +14,7 @@ func TestTakeEnvironment(t *testing.T) {
 	} {
 		t.Setenv(name, "value=1")
 		getenv := TakeEnvironment()
-		if _, isLeft := os.LookupEnv(name); isLeft == isTaken || (getenv(name) == "value=1") != isTaken {
+		if _, isLeft := os.LookupEnv(name); isLeft == isTaken || getenv(name) != "value=1" {
 			t.Errorf("%s: left %t, %q", name, isLeft, getenv(name))
 		}
 	}

@@ -118,7 +118,7 @@ func (m providerModel) providerData(
 		data.Sender.Journal = journal.Open(process, journal.Options{
 			Place: where, Forget: settings.forget, RequestTimeout: config.RequestTimeout, Log: logDecision,
 		})
-		data.OnRunner = where.Location.Default && isRunner(m.getenv)
+		data.OnRunner = where.Location.Default && process.Command != "test" && isRunner(m.getenv)
 	}
 	data.Sender.Client = agentapi.New(config)
 	data.Waiter = wait.Waiter{Poller: data.Sender.Client, Schedule: schedule}

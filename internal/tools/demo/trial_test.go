@@ -101,6 +101,9 @@ func start(t *testing.T, jobs time.Duration) *trial {
 	if cli.Path == "" {
 		t.Skip(tfcli.NoCLI)
 	}
+	if _, err := os.Stat(filepath.Join(root, "main.go")); err != nil { // else Go takes results of an earlier main from its cache
+		t.Fatal(err)
+	}
 	service := simulator.New(simulator.Options{Key: canary, Script: func(string, int) simulator.Script {
 		return simulator.Script{Duration: jobs}
 	}})

@@ -86,11 +86,11 @@ func ForTests(ctx context.Context) (CLI, error) {
 // NoCLI is why a test that needs a CLI is skipped.
 const NoCLI = "no terraform or tofu on PATH: make test downloads or builds one"
 
-// ClearEnv removes from the environment of a test what IsForeign, but for the log level, and that it runs in a pipeline.
+// ClearEnv removes from the environment of a test what IsForeign, but for the log level.
 func ClearEnv() {
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		if name == "CI" || name == "TFC_RUN_ID" || IsForeign(entry) && !strings.HasPrefix(name, "TF_LOG") {
+		if IsForeign(entry) && !strings.HasPrefix(name, "TF_LOG") {
 			_ = os.Unsetenv(name)
 		}
 	}
@@ -98,11 +98,19 @@ func ClearEnv() {
 
 // IsForeign says whether a variable (KEY=VALUE) belongs to somebody's own work
 // with Terraform or with the provider and would change what a test sees: log
-// level, arguments, workspace, input variables, the service and its key. What begins
-// with AGENT_TEST_ is for the tests.
+// level, arguments, workspace, input variables, the service and its key, and that it
+// runs in a pipeline. What begins with AGENT_TEST_ is for the tests.
 func IsForeign(entry string) bool {
 	name, _, _ := strings.Cut(entry, "=")
-	return name != EnvCLI && !strings.HasPrefix(name, "AGENT_TEST_") && (strings.HasPrefix(name, "TF_") || strings.HasPrefix(name, "AGENT_"))
+	return slices.Contains(RunnerVariables(), name) || name != EnvCLI && !strings.HasPrefix(name, "AGENT_TEST_") && (strings.HasPrefix(name, "TF_") || strings.HasPrefix(name, "AGENT_"))
+}
+
+// RunnerVariables are those by which the provider knows that a pipeline runs, one of each host.
+func RunnerVariables() []string {
+	return []string{
+		"CI", "TF_IN_AUTOMATION", "TF_BUILD", "TFC_RUN_ID", "TF_VAR_spacelift_run_id", "ENV0_ENVIRONMENT_ID", "SCALR_RUN_ID",
+		"ATLANTIS_TERRAFORM_VERSION", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID",
+	}
 }
 
 // inspect asks the executable, a path or a name on PATH, for its version.

@@ -1,0 +1,112 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
+)
+
+const (
+	exchange = "called the agent service" // in the log
+	oneJob   = `
+terraform {
+  required_providers {
+    agent = { source = "agentjobs/agent" }
+  }
+}
+resource "agent_job" "this" {
+  name   = "job"
+  prompt = `
+)
+
+// What only main passes to the provider reaches it: the environment, the version, the levels of the log, and what it knows
+// of the CLI. A job of another state is none of the plans', so each of them would send.
+//
+// Red without: what TakeEnvironment returns for all that it leaves; the address in plugin.Serve; version in main; Command and
+// State in cli.This.
+func TestAccWiring(t *testing.T) {
+	t.Parallel()
+	s := start(t, 0)
+	common := s.env
+	call := func(command string, env ...string) (warnings, exchanges int) {
+		s.env = append(common[:len(common):len(common)], env...)
+		shown := s.call(append(strings.Fields(command), "-json")...)
+		return strings.Count(shown, `"summary":"Journal on the runner's disk"`), strings.Count(shown, exchange)
+	}
+	s.write("main.tf", oneJob+"\"write\"\n}\n")
+	if warnings, exchanges := call("apply -auto-approve -state=other.tfstate", "CI=true"); warnings != 1 || exchanges > 0 {
+		t.Errorf("an apply on a runner warns %d times, and logs %d exchanges", warnings, exchanges)
+	}
+	agent, want := s.service.Requests()[0].Header.Get("User-Agent"), `^terraform-provider-agent/0\.999\.0 \(\+terraform `+regexp.QuoteMeta(cli.Version.String())+`\)$`
+	if !regexp.MustCompile(want).MatchString(agent) {
+		t.Errorf("User-Agent %q, want %s", agent, want)
+	}
+
+	s.write("main.tf", oneJob+"\"write more\"\n}\n")
+	for _, variable := range tfcli.RunnerVariables() {
+		if warnings, _ := call("plan", variable+"=1"); warnings != 1 {
+			t.Errorf("with %s, a plan warns %d times that the journal goes with the runner", variable, warnings)
+		}
+	}
+	if warnings, exchanges := call("plan -state=other.tfstate", "CI=false", "TF_LOG_PROVIDER=debug"); warnings > 0 || exchanges == 0 {
+		t.Errorf("a plan elsewhere warns %d times, and its log has %d exchanges", warnings, exchanges)
+	}
+	if _, exchanges := call("plan -state=other.tfstate", "TF_LOG_PROVIDER=debug", "TF_LOG_PROVIDER_AGENT=error"); exchanges > 0 {
+		t.Errorf("the log has %d exchanges, although only errors of this provider were asked for", exchanges)
+	}
+}
+
+// A CLI uses the process that waits for a debugger, as CONTRIBUTING.md says, and that writes no log that nobody asked for.
+//
+// Red without: SilenceUnreadLog in main.
+func TestAccDebug(t *testing.T) {
+	t.Parallel()
+	s := start(t, 0)
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(withoutInit), "mirror", "registry.terraform.io", tfcli.Source, "*", "*", "*"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%q, %v", found, err)
+	}
+	var log bytes.Buffer
+	plugin := exec.CommandContext(t.Context(), found[0], "-debug")
+	plugin.Env, plugin.Stderr = append(cli.Command(t.Context(), s.config).Env, s.env...), &log
+	stdout, err := plugin.StdoutPipe()
+	if err = errors.Join(err, plugin.Start()); err != nil {
+		t.Fatal(err)
+	}
+	attach, lines := "", bufio.NewScanner(stdout)
+	for attach == "" && lines.Scan() {
+		attach = strings.TrimSpace(lines.Text())
+		if !strings.HasPrefix(attach, "TF_REATTACH_PROVIDERS=") {
+			attach = ""
+		}
+	}
+	if attach = strings.ReplaceAll(attach, "'", ""); cli.Product == tfcli.Tofu {
+		attach = strings.ReplaceAll(attach, "registry.terraform.io", "registry.opentofu.org")
+	}
+	s.env = []string{attach} // the process has the rest
+	s.write("main.tf", oneJob+"\"write\"\n}\n")
+	s.apply()
+	s.expect([]string{"write"})
+	if canInterrupt {
+		_ = plugin.Process.Signal(os.Interrupt)
+	} else {
+		_ = plugin.Process.Kill()
+	}
+	for lines.Scan() { // until it has ended
+	}
+	_ = plugin.Wait()
+	if strings.Contains(log.String(), `"@module"`) {
+		t.Errorf("it logs:\n%s", &log)
+	}
+}
