@@ -114,6 +114,9 @@ func (c change) setValues(plan, state *jobModel) {
 	if !plan.Prompt.IsNull() && plan.comparedPrompt().Equal(state.comparedPrompt()) {
 		plan.Prompt = state.Prompt // else a plan would show a change that nobody can see
 	}
+	if len(plan.differingArguments(&state.arguments)) == 0 {
+		plan.arguments = state.arguments
+	}
 	plan.Messages = state.Messages
 	switch {
 	case c.effect != sendMessage:
