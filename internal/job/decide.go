@@ -64,6 +64,9 @@ type change struct {
 
 func (c change) replaces() bool { return c.effect == replace || c.effect == replaceClosed }
 
+// usesService reports whether the apply sends or reads something.
+func (c change) usesService() bool { return c.replaces() || c.effect == sendMessage || c.isWaited }
+
 // decide compares the plan with the state.
 func (e existing) decide() change {
 	plan, state, options := e.plan, e.state, e.options

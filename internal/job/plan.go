@@ -22,11 +22,12 @@ import (
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
 	// Without a setting it still plans, because an apply must plan what the plan before it did.
-	r.provider.reportMissing(&resp.Diagnostics)
 	switch {
 	case req.State.Raw.IsNull():
+		r.provider.reportMissing(r.provider.Missing.Service, &resp.Diagnostics)
 		r.provider.planNew(ctx, req, resp)
 	case req.Plan.Raw.IsNull():
+		r.provider.reportMissing(r.provider.Missing.Journal, &resp.Diagnostics)
 		marks := readMarks(ctx, req.Private)
 		// The state may have the marks of a replacement that was planned, and failed before its Delete. In a
 		// destroy, they would tell Delete of a successor that does not exist.
@@ -126,8 +127,14 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	c := existing{
 		plan: &plan, state: &state, marks: &marks.message, options: options,
 		isNewProject: isNewProject, isUnknown: project.IsUnknown() || !plan.areArgumentsKnown(ctx),
-		isGivenUp: d.isGivenUp(ctx, &state), verdict: verdict,
+		isGivenUp: d.isGivenUp(ctx, &state, diags), verdict: verdict,
 	}.decide()
+	switch {
+	case c.usesService():
+		d.reportMissing(d.Missing.Service, diags)
+	case c.effect == storePrompt:
+		d.reportMissing(d.Missing.Journal, diags)
+	}
 	marks.plan = planMarks{IsPromptIgnored: plan.promptText().IsNull(), Job: state.ID.ValueString(), MayBeSame: c.mayBeSame}
 	marks.write(ctx, resp.Private)
 

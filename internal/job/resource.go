@@ -168,7 +168,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 // missing in it.
 func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, isImported bool, out stateWriter) {
 	switch {
-	case r.provider.reportMissing(out.diags):
+	case r.provider.reportMissing(r.provider.Missing.Service, out.diags):
 	case isImported:
 		addError(out.diags, wording.ImportUnconfigured.Of(job.facts(), nil))
 		return
@@ -222,7 +222,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	if !isMessage {
 		isNamed := change.effect == storePrompt || !job.Name.Equal(before.Name)
-		if isNamed && !r.provider.assign(ctx, &job, out) {
+		if isNamed && (lacks(r.provider.Missing.Journal, &resp.Diagnostics) || !r.provider.assign(ctx, &job, out)) {
 			return
 		}
 		out.save(ctx, &job)
@@ -271,13 +271,16 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	r.provider.names.isApplying.Store(true)
-	// Without base_url no record can be found, and without the key no successor can be created.
-	if len(r.provider.Missing) > 0 && !r.provider.usable(&resp.Diagnostics) {
-		return
-	}
 	id, project, name := job.ID.ValueString(), job.ProjectID.ValueString(), job.Name.ValueString()
 	marks, j := readMarks(ctx, req.Private), r.provider.Sender.Journal // as planned (T6)
 	successor, adoption, prompt := marks.plan.Successor, marks.record.Adoption, marks.message.Prompt
+	needed := r.provider.Missing.Journal
+	if successor != nil { // which could not be created
+		needed = r.provider.Missing.Service
+	}
+	if lacks(needed, &resp.Diagnostics) {
+		return
+	}
 	// The create that follows needs the journal: it would fail, with the old job out of the state.
 	if why := j.Unusable(); successor != nil && why != nil {
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), why))
