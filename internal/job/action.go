@@ -88,7 +88,7 @@ func (a *jobAction) ValidateConfig(ctx context.Context, req action.ValidateConfi
 
 // ModifyPlan fails the plan when no service, key or project is configured.
 func (a *jobAction) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest, resp *action.ModifyPlanResponse) {
-	if a.provider.reportMissing(&resp.Diagnostics) {
+	if a.provider.reportMissing(a.provider.Missing.Service, &resp.Diagnostics) {
 		return
 	}
 	var project types.String

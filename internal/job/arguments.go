@@ -23,9 +23,9 @@ type arguments struct {
 
 // argument is all that is special about one of them: schema, plan and request follow from it.
 type argument struct {
-	name      string           // of the attribute
-	attribute schema.Attribute // its description says what a change does
-	value     attr.Value
+	name      string                 // of the attribute
+	attribute schema.Attribute       // its description says what a change does
+	value     attr.Value             // as it is compared
 	send      func(*agentapi.NewJob) // puts a value that is set into the body; nil if the service does not get it
 }
 
@@ -34,15 +34,30 @@ func (a *arguments) all() []argument {
 	return []argument{
 		{
 			name:  "triggers",
-			value: a.Triggers,
+			value: comparedTexts(a.Triggers),
 			attribute: schema.MapAttribute{
 				Optional:    true,
 				ElementType: types.StringType,
 				MarkdownDescription: "Arbitrary values, for example `{ release = var.release }`. " +
-					"A change starts another job; so does adding or removing this argument, even with `{}`.",
+					"A change starts another job; so does adding or removing this argument, even with `{}`. " +
+					"Line ends and trailing white space make no difference, as in `prompt`, but in the hash of a file they do.",
 			},
 		},
 	}
+}
+
+// comparedTexts are the values of a map as they are compared: see canonical.
+func comparedTexts(m types.Map) types.Map {
+	elements := m.Elements()
+	for key, value := range elements {
+		if text, ok := value.(types.String); ok && !text.IsNull() && !text.IsUnknown() {
+			elements[key] = types.StringValue(canonical(text.ValueString()))
+		}
+	}
+	if len(elements) == 0 { // also if it is null or unknown
+		return m
+	}
+	return types.MapValueMust(types.StringType, elements)
 }
 
 // newJob is the body of the POST that creates the job.
@@ -87,7 +102,7 @@ func (m *jobModel) areArgumentsKnown(ctx context.Context) bool {
 // empty, or else a create.
 func (m *jobModel) request(ctx context.Context, jobID string) send.Request {
 	triggers := map[string]*string{}
-	_ = m.Triggers.ElementsAs(ctx, &triggers, true)
+	_ = comparedTexts(m.Triggers).ElementsAs(ctx, &triggers, true)
 	sorted, _ := json.Marshal(triggers)
 	body := m.newJob()
 	others := body

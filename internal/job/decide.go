@@ -79,6 +79,9 @@ func (r *shownJob) isClosed(refuses bool) bool {
 	return refuses || r.is(agentapi.StatusFailed) || r.is(agentapi.StatusArchived)
 }
 
+// usesService reports whether the apply sends or reads something.
+func (c change) usesService() bool { return c.replaces() || c.effect == sendMessage || c.isWaited }
+
 // decide compares the plan with the state.
 func (e existing) decide() change {
 	plan, state, options := e.plan, e.state, e.options
@@ -132,6 +135,9 @@ func (c change) setValues(plan, state *jobModel) {
 		plan.PromptWOHash = types.StringUnknown()
 	default:
 		plan.PromptWOHash = state.PromptWOHash
+	}
+	if len(plan.differingArguments(&state.arguments)) == 0 {
+		plan.arguments = state.arguments
 	}
 	plan.Messages = state.Messages
 	switch {

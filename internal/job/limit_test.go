@@ -114,7 +114,7 @@ func TestApplyBeyondLimit(t *testing.T) {
 			}
 			progress, diags := c.Invoke(t.Context(), action, config)
 			wantErrors(t, diags, summary)
-			entries, _ := filepath.Glob(filepath.Join(folder, "*", "*.json"))
+			entries, _ := filepath.Glob(filepath.Join(folder, "*", "*"))
 			if len(progress)+len(entries) > 0 || s.Counts() != sent {
 				t.Errorf("progress %q, entries %q, sent %+v, want %+v", progress, entries, s.Counts(), sent)
 			}

@@ -32,7 +32,7 @@ func (l *jobList) ListResourceConfigSchema(_ context.Context, _ list.ListResourc
 func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	var diags diag.Diagnostics
 	var records []*journal.Record
-	if l.provider.usable(&diags) {
+	if l.isReady(req, &diags) {
 		ctx = l.provider.Mask(ctx)
 		records = l.find(ctx, &diags)
 	}
@@ -47,6 +47,14 @@ func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.L
 			}
 		}
 	}
+}
+
+// isReady reports whether the provider has what the query needs: names and ids are in the journal.
+func (l *jobList) isReady(req list.ListRequest, diags *diag.Diagnostics) bool {
+	if req.IncludeResource || l.provider.Mask == nil {
+		return l.provider.usable(diags)
+	}
+	return !lacks(l.provider.Missing.Journal, diags)
 }
 
 // find returns the records of the jobs to list, and warns once of all requests without a known

@@ -21,11 +21,12 @@ import (
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
 	// Without a setting it still plans, because an apply must plan what the plan before it did.
-	r.provider.reportMissing(&resp.Diagnostics)
 	switch {
 	case req.State.Raw.IsNull():
+		r.provider.reportMissing(r.provider.Missing.Service, &resp.Diagnostics)
 		r.provider.planNew(ctx, req, resp)
 	case req.Plan.Raw.IsNull():
+		r.provider.reportMissing(r.provider.Missing.Journal, &resp.Diagnostics)
 		marks := readMarks(ctx, req.Private)
 		marks.replacement = replacement{} // the state may have that of one which failed before its Delete
 		marks.write(ctx, resp.Private)
@@ -121,13 +122,19 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	d.names.endCreate(state.projectAndName())
 
 	id, isNewProject := state.ID.ValueString(), !project.IsNull() && !project.Equal(state.ProjectID)
-	isGivenUp, isRead := d.isGivenUp(ctx, &state), d.names.isRead(id)
+	isGivenUp, isRead := d.isGivenUp(ctx, &state, diags), d.names.isRead(id)
 	foreseen := d.foreseeMessage(ctx, &plan, &state, diags)
 	c := existing{
 		plan: &plan, state: &state, isClosed: marks.message.IsClosed, isMissing: marks.message.IsMissing, options: options,
 		isNewProject: isNewProject, isUnknown: project.IsUnknown() || !plan.areArgumentsKnown(ctx),
 		isGivenUp: isGivenUp && isRead, foreseen: foreseen.Result,
 	}.decide()
+	switch {
+	case c.usesService():
+		d.reportMissing(d.Missing.Service, diags)
+	case c.effect == storePrompt:
+		d.reportMissing(d.Missing.Journal, diags)
+	}
 	marks.replacement = replacement{Job: id, MayBeSame: c.mayBeSame}
 	marks.write(ctx, resp.Private)
 
@@ -168,7 +175,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 // prompt is new, or if the job was imported and has none yet; a plan without changes does not access
 // it. As long as the plan does not know the name and the arguments, the record counts as empty.
 func (d *ProviderData) foreseeMessage(ctx context.Context, plan, state *jobModel, diags *diag.Diagnostics) send.Outcome {
-	if plan.promptEffect(state) == keepPrompt || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" || d.Sender.Client == nil {
+	if plan.promptEffect(state) == keepPrompt || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
 		return send.Outcome{Result: send.Sent}
 	}
 	foreseen, err := d.Sender.Foresee(ctx, plan.request(ctx, state.ID.ValueString()))

@@ -23,17 +23,25 @@ const EnvProjectID = "AGENT_PROJECT_ID"
 
 // ProviderData is the provider's configuration as its resources use it.
 type ProviderData struct {
-	Sender    send.Sender          // without a Client while an attribute is unknown or missing
-	Missing   []wording.Diagnostic // of settings that are not set, and that every call about a job needs
+	Sender    send.Sender // without a Client while an attribute is unknown or missing
+	Missing   Missing
 	Waiter    wait.Waiter
 	ProjectID types.String // the default project; null without one
-	// Mask keeps the key out of what is logged with a context. It is nil without a Client.
+	// Mask keeps the key out of what is logged with a context. It is nil while an attribute is unknown.
 	Mask     func(context.Context) context.Context
 	Command  string // of the CLI, such as "plan"; empty if that is not known
 	OnRunner bool   // the journal is on the disk of a pipeline's runner, and nobody chose that
 
-	warnsOfPlace, saysMissing sync.Once
-	names                     names
+	warnsOfPlace sync.Once
+	saysMissing  sync.Map // the settings that a plan or a refresh has reported
+	names        names
+}
+
+// Missing are the settings that are not set. They are no error of the provider block: each call
+// reports those that it needs.
+type Missing struct {
+	Service []wording.Diagnostic // without which nothing can be sent or read
+	Journal []wording.Diagnostic // without which no record can be found
 }
 
 // unconfigured is what a resource has before Configure.
@@ -52,22 +60,29 @@ func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
 	if d.Sender.Client != nil {
 		return true
 	}
-	for _, missing := range d.Missing {
-		addError(diags, missing)
-	}
-	if len(d.Missing) == 0 {
+	if !lacks(d.Missing.Service, diags) {
 		addError(diags, wording.NotConfigured())
 	}
 	return false
 }
 
-// reportMissing reports whether a setting is missing. A refresh or a plan says so once, not for
-// each resource.
-func (d *ProviderData) reportMissing(diags *diag.Diagnostics) bool {
-	if len(d.Missing) > 0 {
-		d.saysMissing.Do(func() { d.usable(diags) })
+// lacks adds an error for each missing setting, and reports whether there is one.
+func lacks(missing []wording.Diagnostic, diags *diag.Diagnostics) bool {
+	for _, setting := range missing {
+		addError(diags, setting)
 	}
-	return len(d.Missing) > 0
+	return len(missing) > 0
+}
+
+// reportMissing is lacks for a refresh or a plan, which reports a setting once, not for each
+// resource.
+func (d *ProviderData) reportMissing(missing []wording.Diagnostic, diags *diag.Diagnostics) bool {
+	for _, setting := range missing {
+		if _, isSaid := d.saysMissing.LoadOrStore(setting, true); !isSaid {
+			addError(diags, setting)
+		}
+	}
+	return len(missing) > 0
 }
 
 // withTimeout limits a call by a timeout that the user set, and masks the key in its log.
@@ -122,7 +137,7 @@ func (d *ProviderData) lastRequest(ctx context.Context, job *jobModel) string {
 }
 
 // isGivenUp reports whether a person has given up the last request for a job in the state.
-func (d *ProviderData) isGivenUp(ctx context.Context, state *jobModel) bool {
+func (d *ProviderData) isGivenUp(ctx context.Context, state *jobModel, diags *diag.Diagnostics) bool {
 	j := d.Sender.Journal
-	return len(j.Forget) > 0 && j.IsGivenUp(d.lastRequest(ctx, state))
+	return len(j.Forget) > 0 && !d.reportMissing(d.Missing.Journal, diags) && j.IsGivenUp(d.lastRequest(ctx, state))
 }

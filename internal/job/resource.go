@@ -163,7 +163,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 // missing in it.
 func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, isImported bool, out stateWriter) {
 	switch {
-	case r.provider.reportMissing(out.diags):
+	case r.provider.reportMissing(r.provider.Missing.Service, out.diags):
 	case isImported:
 		addError(out.diags, wording.ImportUnconfigured.Of(job.facts(), nil))
 		return
@@ -218,7 +218,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	if !isMessage {
 		isNamed := does == storePrompt || !job.Name.Equal(before.Name)
-		if isNamed && !r.provider.assign(ctx, &job, out) {
+		if isNamed && (lacks(r.provider.Missing.Journal, &resp.Diagnostics) || !r.provider.assign(ctx, &job, out)) {
 			return
 		}
 		out.save(ctx, &job)
@@ -265,18 +265,21 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	r.provider.names.isApplying.Store(true)
-	// Without base_url no record can be found, and without the key no successor can be created.
-	if len(r.provider.Missing) > 0 && !r.provider.usable(&resp.Diagnostics) {
-		return
-	}
 	marks, j := readMarks(ctx, req.Private), r.provider.Sender.Journal // as planned (T6)
 	carried := marks.replacement
+	isReplaced, needed := carried.By != nil, r.provider.Missing.Journal
+	if isReplaced { // by what could not be created
+		needed = r.provider.Missing.Service
+	}
+	if lacks(needed, &resp.Diagnostics) {
+		return
+	}
 	object := journal.Object{
 		Project: job.ProjectID.ValueString(), Name: job.Name.ValueString(), Job: job.ID.ValueString(),
 		Arguments: job.request(ctx, "").Arguments, PromptHash: job.hashOfPrompt(),
 		Adoption: marks.record.Adoption, IsTainted: carried.isOfTainted(),
 	}
-	isReplaced, isWanted, err := carried.By != nil, false, j.Unusable()
+	isWanted, err := false, j.Unusable()
 	switch fate := carried.fate(job.projectAndName()); {
 	case err != nil && isReplaced:
 	case fate == keep:

@@ -4,6 +4,7 @@
 package job_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -11,7 +12,8 @@ import (
 // What an editor, a checkout or a heredoc changes and nobody sees starts no job and sends no message, neither
 // from the state nor from the journal, and the plan is empty: the state keeps the spelling that it has.
 //
-// Red without: comparedPrompt in request, promptHash, promptSaved, isLastPrompt and setValues. The edits: TestCanonical.
+// Red without: comparedPrompt in request, promptHash, promptSaved, isLastPrompt and setValues; comparedTexts in all and request; the
+// spelling of the arguments in setValues. The edits: TestCanonical.
 func TestSamePrompt_I02(t *testing.T) {
 	lives := map[string][]step{}
 	in := func(attribute, text string) []object {
@@ -47,6 +49,21 @@ func TestSamePrompt_I02(t *testing.T) {
 		} {
 			lives[name+", "+change] = steps
 		}
+	}
+	spec := func(text string) []object {
+		return []object{named("docs", "A").with(attrs{"triggers": attrs{"spec": text, "none": nil}})}
+	}
+	kept := func(l *life) {
+		if got := fmt.Sprint(l.state["docs"][0].Get("triggers")); !strings.Contains(got, "\"a\r\nb\"") {
+			l.t.Errorf("the state has %v", got)
+		}
+	}
+	for change, steps := range map[string][]step{
+		"in the state":     {{objects: spec("a\r\nb"), creates: 1}, {objects: spec("\ufeffa \nb\n"), creates: 1, after: kept}},
+		"of a lost create": {{objects: spec("a\r\nb"), creates: 1}, {before: lost, objects: spec("a\nb\n"), says: []string{adopted}, creates: 1}},
+		"another text":     {{objects: spec("a\r\nb"), creates: 1}, {objects: spec("a\r\n b"), creates: 2}},
+	} {
+		lives["triggers, "+change] = steps
 	}
 	play(t, lives)
 }

@@ -83,7 +83,6 @@ func (m providerModel) providerData(
 			job.ErrorAt(diags, path.Root("project_id"), wording.InvalidProject.Because(err, origin(m.ProjectID, job.EnvProjectID)))
 		}
 	}
-	data.Missing = m.missing()
 	base := m.baseURL(diags)
 	key := m.adminKey(diags)
 	config := agentapi.Config{
@@ -105,14 +104,16 @@ func (m providerModel) providerData(
 			wording.PollIntervals(schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
 	}
 	settings, enabled := m.journal(ctx, diags)
-	if diags.HasError() || !known || len(data.Missing) > 0 {
+	data.Missing = m.missing(enabled)
+	data.Sender.Journal.Forget = settings.forget // a plan of what is given up misses the journal
+	if diags.HasError() || !known {
 		return data
 	}
 	data.Mask = keyMask(m.orEnv(m.AdminKey, envAdminKey).ValueString())
 	if p.options.Process != nil {
 		data.Command = p.options.Process.Command
 	}
-	if process := p.options.Process; enabled && process != nil {
+	if process := p.options.Process; enabled && process != nil && base != nil {
 		where := place.Find(settings.named, base, process)
 		logPlace(ctx, where)
 		data.Sender.Journal = journal.Open(process, journal.Options{
@@ -120,22 +121,29 @@ func (m providerModel) providerData(
 		})
 		data.OnRunner = where.Location.Default && process.Command != "test" && isRunner(m.getenv)
 	}
+	if len(data.Missing.Service) > 0 {
+		return data
+	}
 	data.Sender.Client = agentapi.New(config)
 	data.Waiter = wait.Waiter{Poller: data.Sender.Client, Schedule: schedule}
 	return data
 }
 
-// missing are the settings without which nothing can be sent or read. They are no error of the
-// provider block, because a configuration may call nothing, for example with count = 0. So each
-// call that needs them reports them.
-func (m providerModel) missing() (all []wording.Diagnostic) {
+// missing are the settings that are not set. A journal needs the URL, because each service has its
+// own records.
+func (m providerModel) missing(hasJournal bool) (missing job.Missing) {
 	if m.orEnv(m.BaseURL, envBaseURL).IsNull() {
-		all = append(all, wording.Missing("base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com"))
+		missing.Service = []wording.Diagnostic{
+			wording.Missing("base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com"),
+		}
+		if hasJournal {
+			missing.Journal = missing.Service
+		}
 	}
 	if m.orEnv(m.AdminKey, envAdminKey).IsNull() {
-		all = append(all, wording.Missing("admin_key", envAdminKey, "an admin API key of the agent service"))
+		missing.Service = append(missing.Service, wording.Missing("admin_key", envAdminKey, "an admin API key of the agent service"))
 	}
-	return all
+	return missing
 }
 
 func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {

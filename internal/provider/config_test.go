@@ -38,32 +38,67 @@ func TestChangedDefaultProject(t *testing.T) {
 	s.Sent(t, 1, 0)
 }
 
-// Each call about a job misses what is not set, a plan once. With count = 0, or for a function, there is no such call.
+// A call misses what is not set and what it needs, a plan once. A plan that sends nothing needs nothing, a Delete only what leads to the
+// record, and with count = 0, or for a function, there is no call.
 //
-// Red without: each call of lacks and usable; Do in lacks.
+// Red without: each call of reportMissing, lacks and usable, and the choice between Service and Journal in each; saysMissing; Forget in
+// providerData.
 func TestMissingSettings(t *testing.T) {
 	type (
 		cli         = fakecli.CLI
 		diagnostics = []*tfprotov6.Diagnostic
+		needs       map[string]bool
 	)
-	ctx, write := t.Context(), attrs{"prompt": "write"}
-	stored := attrs{"project_id": harness.Project, "name": "a", "prompt": "before", "id": "job_1", "status": "completed"}
+	var (
+		ctx, write       = t.Context(), attrs{"prompt": "write"}
+		service, journal = needs{"base_url": true, "admin_key": true}, needs{"base_url": true}
+		stored           = attrs{"project_id": harness.Project, "name": "docs", "prompt": "before", "id": "job_1", "status": "completed", "messages": 0}
+		failed, active   = fakecli.With(stored, attrs{"status": "failed"}), fakecli.With(stored, attrs{"status": "active"})
+		imported         = fakecli.With(stored, attrs{"name": nil, "prompt": nil})
+		forget           = attrs{"journal": attrs{"forget": []any{"aaaaaaaaaaaaaaaa"}}}
+	)
+	planOf := func(config attrs) func(c *cli) diagnostics {
+		return func(c *cli) diagnostics {
+			return c.Plan(ctx, fakecli.With(attrs{"name": "docs", "prompt": "before"}, config))
+		}
+	}
+	apply := func(config attrs) func(c *cli) diagnostics {
+		return func(c *cli) diagnostics {
+			planOf(config)(c)
+			return c.Apply(ctx, fakecli.With(attrs{"name": "docs", "prompt": "before"}, config))
+		}
+	}
 	calls := map[string]struct {
 		state  attrs
 		call   func(c *cli) diagnostics
-		misses [2]bool // in a first and in a second call
+		needs  needs
+		isOnce bool  // a second call does not say it again
+		with   attrs // in the provider block
 	}{
-		"plan of a create":  {nil, func(c *cli) diagnostics { return c.Plan(ctx, write) }, [2]bool{true, false}},
-		"create":            {nil, func(c *cli) diagnostics { c.Plan(ctx, write); return c.Apply(ctx, write) }, [2]bool{true, true}},
-		"refresh":           {stored, func(c *cli) diagnostics { return c.Refresh(ctx) }, [2]bool{true, false}},
-		"plan":              {stored, func(c *cli) diagnostics { return c.Plan(ctx, write) }, [2]bool{true, false}},
-		"update":            {stored, func(c *cli) diagnostics { c.Plan(ctx, write); return c.Apply(ctx, write) }, [2]bool{true, true}},
-		"plan of a destroy": {stored, func(c *cli) diagnostics { return c.PlanDestroy(ctx) }, [2]bool{true, false}},
-		"destroy":           {stored, func(c *cli) diagnostics { return c.Destroy(ctx) }, [2]bool{true, true}},
-		"import":            {nil, func(c *cli) diagnostics { return c.ImportState(ctx, "proj_1/job_1") }, [2]bool{true, false}},
-		"data source":       {nil, func(c *cli) diagnostics { _, diags := c.Data(ctx, attrs{"id": "job_1"}); return diags }, [2]bool{true, true}},
-		"list":              {nil, func(c *cli) diagnostics { _, diags := c.List(ctx, false); return diags }, [2]bool{true, true}},
-		"plan of an action": {nil, func(c *cli) diagnostics { _, diags := c.PlanAction(ctx, "agent_start_job", write); return diags }, [2]bool{true, false}},
+		"plan of a create":           {nil, planOf(write), service, true, nil},
+		"create":                     {nil, apply(write), service, false, nil},
+		"refresh":                    {stored, func(c *cli) diagnostics { return c.Refresh(ctx) }, service, true, nil},
+		"plan of a message":          {stored, planOf(write), service, true, nil},
+		"update":                     {stored, apply(write), service, false, nil},
+		"plan without changes":       {stored, planOf(nil), nil, true, nil},
+		"plan of a setting":          {stored, planOf(attrs{"timeouts": attrs{"create": "5m"}}), nil, true, nil},
+		"update of a setting":        {stored, apply(attrs{"timeouts": attrs{"create": "5m"}}), nil, false, nil},
+		"plan of a wait":             {active, planOf(nil), service, true, nil},
+		"plan without a wait":        {active, planOf(attrs{"wait": attrs{"enabled": false}}), nil, true, nil},
+		"plan of a replacement":      {stored, planOf(attrs{"triggers": attrs{"a": "1"}}), service, true, nil},
+		"plan of a retry":            {failed, planOf(attrs{"wait": attrs{"on_failure": "retry"}}), service, true, nil},
+		"plan of an imported job":    {imported, planOf(nil), journal, true, nil},
+		"update of an imported job":  {imported, apply(nil), journal, false, nil},
+		"plan of what is given up":   {stored, planOf(nil), journal, true, forget},
+		"plan of a destroy":          {stored, func(c *cli) diagnostics { return c.PlanDestroy(ctx) }, journal, true, nil},
+		"destroy":                    {stored, func(c *cli) diagnostics { return c.Destroy(ctx) }, journal, false, nil},
+		"destroy, without a journal": {stored, func(c *cli) diagnostics { return c.Destroy(ctx) }, nil, false, attrs{"journal": attrs{"enabled": false}}},
+		"import":                     {nil, func(c *cli) diagnostics { return c.ImportState(ctx, "proj_1/job_1") }, service, true, nil},
+		"data source":                {nil, func(c *cli) diagnostics { _, diags := c.Data(ctx, attrs{"id": "job_1"}); return diags }, service, false, nil},
+		"list":                       {nil, func(c *cli) diagnostics { _, diags := c.List(ctx, true); return diags }, service, false, nil},
+		"plan of an action": {
+			nil, func(c *cli) diagnostics { _, diags := c.PlanAction(ctx, "agent_start_job", write); return diags }, service, true, nil,
+		},
 	}
 	// No CLI makes a call without any configuration; it must not panic. Red without: the checks for a nil connection.
 	for call, test := range calls {
@@ -73,7 +108,7 @@ func TestMissingSettings(t *testing.T) {
 			c.State = fakecli.Object(c.Resource, test.state)
 		}
 		diags := test.call(c)
-		if fails := test.misses[1] && call != "destroy" || call == "import"; fakecli.Failed(diags) != fails {
+		if fails := test.needs["admin_key"] && !test.isOnce || call == "import"; fakecli.Failed(diags) != fails {
 			t.Errorf("%s: %s", call, fakecli.Text(diags))
 		}
 	}
@@ -87,12 +122,12 @@ func TestMissingSettings(t *testing.T) {
 				t.Error(fakecli.Text(diags))
 			}
 			for call, test := range calls {
-				c := fakecli.New(t, config)
-				if test.state != nil {
-					c.State = fakecli.Object(c.Resource, test.state)
-				}
-				for i, misses := range test.misses {
-					diags := test.call(c)
+				c := fakecli.New(t, fakecli.With(config, test.with))
+				for i := range 2 {
+					if test.state != nil {
+						c.State = fakecli.Object(c.Resource, test.state)
+					}
+					diags, misses := test.call(c), test.needs[variable] && (i == 0 || !test.isOnce)
 					if text := fakecli.Text(diags); strings.Contains(text, "ERROR: Missing "+variable+": ") != misses || strings.Count(text, "ERROR") > 1 {
 						t.Errorf("%s, call %d: %s", call, i+1, text)
 					}
@@ -102,6 +137,12 @@ func TestMissingSettings(t *testing.T) {
 					}
 				}
 			}
+			// The successor of what is replaced could not be created.
+			c := fakecli.New(t, fakecli.With(attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey}, config))
+			c.State = fakecli.Object(c.Resource, stored)
+			planOf(attrs{"triggers": attrs{"a": "1"}})(c)
+			c.Connect(config)
+			harness.Contains(t, fakecli.Text(c.Delete(ctx, c.PlannedPrivate)), "ERROR: Missing "+variable)
 		})
 	}
 }

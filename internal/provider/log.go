@@ -45,9 +45,9 @@ func logRequested() bool {
 	return false
 }
 
-// keyMask prepares a call's context so that nothing logged with it shows the key.
+// keyMask prepares a call's context so that nothing logged with it shows the key, if there is one.
 func keyMask(key string) func(context.Context) context.Context {
-	if !logRequested() {
+	if key == "" || !logRequested() {
 		return func(ctx context.Context) context.Context { return ctx }
 	}
 	return func(ctx context.Context) context.Context {

@@ -93,7 +93,7 @@ type Outcome struct {
 	Record       *journal.Record // of the name, as an earlier run has left it, or with our own unknown request; may be nil
 	Err          error
 	Beside       *journal.Record // of the name, if a create starts a job beside one that a person may still want
-	BecameClosed bool // because of refusals like this one, the job accepts no messages from now on
+	BecameClosed bool            // because of refusals like this one, the job accepts no messages from now on
 }
 
 // Sender sends the requests of one provider configuration.

@@ -138,7 +138,9 @@ const decideMessage = "Check the job in the service's dashboard. If the message 
 const removeFirst = "If the state has the resource, first run: terraform (or tofu) state rm ADDRESS\n"
 
 // isForgotten reports whether no later run knows a record: there is no journal.
-func isForgotten(record *journal.Record) bool { return record == nil || record.Last == nil || record.Last.ID == "" }
+func isForgotten(record *journal.Record) bool {
+	return record == nil || record.Last == nil || record.Last.ID == ""
+}
 
 // waysOut says what to do about a create with an unknown outcome.
 func waysOut(projectID string, record *journal.Record) string {

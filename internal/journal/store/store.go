@@ -72,8 +72,9 @@ type Store interface {
 }
 
 const (
-	// Suffix is what the name of each file and object ends in.
-	Suffix = ".json"
+	// Suffix is what the name of each file and object ends in. It is none that people look for in
+	// their working directory, as fileset("**/*.json") does.
+	Suffix = ".record"
 	// MaxText bounds a text; the journal's are about 500 bytes long.
 	MaxText = 64 << 10
 )

@@ -25,6 +25,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
@@ -377,7 +378,7 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 func (p *player) recorded() string {
 	var all strings.Builder
 	p.must(filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && filepath.Ext(path) == ".json" {
+		if err == nil && filepath.Ext(path) == store.Suffix {
 			text, _ := os.ReadFile(path)
 			fmt.Fprintf(&all, "%s: %s\n", path, text)
 		}

@@ -267,7 +267,7 @@ func tryTexts(t *testing.T, p Place) {
 	if _, err := s.Put(t.Context(), New(NewKey()), []byte(long)); err == nil {
 		t.Error("wrote a text that is too long")
 	}
-	p.putFile(t, map[bool]string{true: p.scope + "/" + key + "/1.json", false: p.scope + "/" + key + store.Suffix}[p.Cloud == nil], long)
+	p.putFile(t, p.scope+"/"+key+map[bool]string{true: "/1"}[p.Cloud == nil]+store.Suffix, long)
 	if got, err := s.Get(t.Context(), key); len(got.Body) > 0 || got.Exists() || err == nil {
 		t.Errorf("read %d bytes of a text that is too long, version %q, %v", len(got.Body), got.Version, err)
 	}

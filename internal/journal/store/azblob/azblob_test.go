@@ -130,9 +130,9 @@ func TestAzureBlob_requests(t *testing.T) {
 		t.Errorf("read version %s, want %s", got.Version, first.Version)
 	}
 	const container = "https://devstate.blob.core.windows.net/ci-state"
-	const put, list = "PUT " + container + "/a/scope/first.json canary", "GET " + container + " canary"
+	const put, list = "PUT " + container + "/a/scope/first.record canary", "GET " + container + " canary"
 	want := []string{
-		put, put, "PUT " + container + "/a/scope/second.json canary", put, put, list, list, list, list, "GET " + container + "/a/scope/first.json canary",
+		put, put, "PUT " + container + "/a/scope/second.record canary", put, put, list, list, list, list, "GET " + container + "/a/scope/first.record canary",
 	}
 	if diff := cmp.Diff(want, f.requests); diff != "" {
 		t.Error(diff)

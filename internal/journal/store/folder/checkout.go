@@ -10,34 +10,44 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // The default root is in the working directory, so a checkout may have brought files into it, written
 // by somebody who may change the repository. None of them may be taken for a record, or lead to a
 // file elsewhere.
 
-// writable are the bits of a mode that no file of the provider has.
-const writable fs.FileMode = 0o222
+// mark is the fraction of a second in the modification time of each file of the provider. No commit
+// can bring it: a checkout sets the current time, or a commit's, which is in whole seconds. A mode
+// would be no mark, because Git LFS, Perforce and Subversion make files read-only if a commit says so.
+const mark = 120 * time.Millisecond // few file systems keep less than hundredths
 
 // notOurs is the error for what the provider never makes, so a checkout may have brought it: a link
 // may lead anywhere, and reading a pipe may never end.
 func notOurs(path, what string) error {
-	return fmt.Errorf("%s is %s, so the provider did not make it, but a checkout or a copy: remove it, from the repository, too", path, what)
+	return fmt.Errorf("%s %s, so the provider did not make it, but a checkout or a copy: remove it, from the repository, too", path, what)
 }
 
-// checkFile refuses what is no text of the provider. In the default root, a text is read-only,
-// which no file of a Git checkout is.
+// checkFile refuses what is no text of the provider. In the default root, a text has the mark.
 func (o opened) checkFile(path string) error {
 	info, err := o.Lstat(path)
 	switch {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return notOurs(filepath.Join(o.root, path), "no regular file")
-	case o.isDefault && info.Mode()&writable != 0:
-		return notOurs(filepath.Join(o.root, path), "not read-only")
+		return notOurs(filepath.Join(o.root, path), "is no regular file")
+	case o.isDefault && time.Duration(info.ModTime().Nanosecond()) != mark:
+		return notOurs(filepath.Join(o.root, path), "does not have the modification time that the provider gives its files")
 	}
 	return nil
+}
+
+// mark gives a file its mark. Where that fails, checkFile finds out.
+func (o opened) mark(path string) {
+	if info, err := o.Lstat(path); err == nil {
+		marked := info.ModTime().Truncate(time.Second).Add(mark)
+		_ = o.Chtimes(path, marked, marked)
+	}
 }
 
 // checkFolder refuses links and files in a path: os.Root follows links that stay inside it.
@@ -50,7 +60,7 @@ func (o opened) checkFolder(path string) error {
 			return err
 		}
 		if !info.IsDir() {
-			return notOurs(filepath.Join(o.root, at), "no folder")
+			return notOurs(filepath.Join(o.root, at), "is no folder")
 		}
 	}
 	return nil

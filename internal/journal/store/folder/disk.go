@@ -21,13 +21,13 @@ import (
 
 // How files are written durably, on disks and file systems as they are.
 
-// write writes a temporary file in a folder, which it makes. The file is read-only: see checkFile.
+// write writes a temporary file in a folder, which it makes.
 func (o opened) write(ctx context.Context, dir string, text []byte) (path string, _ error) {
 	var file *os.File
 	path = filepath.Join(dir, temporary+strings.ToLower(rand.Text()))
 	err := whenShared(ctx, func() (err error) {
 		if err = errors.Join(o.makeDir(dir), o.checkFolder(dir)); err == nil {
-			file, err = o.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666&^writable) // umask decides who may read it
+			file, err = o.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // umask decides who may read it
 		}
 		return err
 	})
@@ -35,9 +35,13 @@ func (o opened) write(ctx context.Context, dir string, text []byte) (path string
 		return "", err
 	}
 	_, err = file.Write(text)
+	o.mark(path)
 	if err = errors.Join(err, syncError(file.Sync()), file.Close(), ctx.Err()); err == nil {
-		if err = o.checkFile(path); err != nil { // no later run would take it for ours
-			err = fmt.Errorf("no file in %s stays read-only, as a record must in a folder that a checkout may have filled", o.Place().Name)
+		o.mark(path) // again, because Windows may set the time when the file is closed
+		// Without the mark, no later run would take it for ours.
+		if err = o.checkFile(path); err != nil {
+			err = fmt.Errorf("files in %s do not keep their modification times to the hundredth of a second, "+
+				"by which records are told from what a checkout brings: name another folder in journal.url", o.Place().Name)
 		}
 	}
 	if err != nil {

@@ -57,7 +57,7 @@ type opened struct {
 // open opens the root. A named one may be a link, and must exist: its volume may not be mounted.
 func (f *folder) open() (opened, error) {
 	if info, err := os.Lstat(f.root); err == nil && f.isDefault && !info.IsDir() {
-		return opened{}, notOurs(f.root, "no folder")
+		return opened{}, notOurs(f.root, "is no folder")
 	}
 	root, err := os.OpenRoot(f.root)
 	return opened{f, root}, err

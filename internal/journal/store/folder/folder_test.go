@@ -54,7 +54,7 @@ func TestFolder_files(t *testing.T) {
 		writeFile(t, filepath.Join(dir, foreign, temporary+"new"), 0)
 		writeFile(t, filepath.Join(dir, foreign, temporary+"old"), 2*maxTemporary)
 	}
-	for _, number := range []string{"0", "-3", "+7", "08", "9x", "10.json"} {
+	for _, number := range []string{"0", "-3", "+7", "08", "9x", "10.record"} {
 		writeFile(t, filepath.Join(dir, "a", number+store.Suffix), 0)
 	}
 	writeFile(t, filepath.Join(dir, "b"+store.Suffix), 0)
@@ -72,7 +72,7 @@ func TestFolder_files(t *testing.T) {
 	}
 	storetest.Write(t, s, text, "third")
 	left := []string{
-		".tmp-new", "a/+7.json", "a/-3.json", "a/.tmp-new", "a/0.json", "a/08.json", "a/10.json.json", "a/3.json", "a/9x.json", "a/note.txt", "b.json", "note.txt",
+		".tmp-new", "a/+7.record", "a/-3.record", "a/.tmp-new", "a/0.record", "a/08.record", "a/10.record.record", "a/3.record", "a/9x.record", "a/note.txt", "b.record", "note.txt",
 	}
 	if diff := cmp.Diff(left, storetest.Files(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -95,7 +95,7 @@ func TestFolder_writeFails(t *testing.T) {
 	if _, err := s.Put(ctx, text, []byte("third")); !errors.Is(err, context.Canceled) {
 		t.Errorf("a write that is too late: %v", err)
 	}
-	if diff := cmp.Diff([]string{"a/1.json", "a/2.json"}, storetest.Files(t, dir)); diff != "" {
+	if diff := cmp.Diff([]string{"a/1.record", "a/2.record"}, storetest.Files(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -139,7 +139,7 @@ func TestFolder_isDurable(t *testing.T) {
 	var synced []string
 	s.(*folder).syncDir = func(path string) error {
 		synced = append(synced, path)
-		if len(synced) == 1 && path == of && !slices.Contains(storetest.Files(t, of), "1.json") {
+		if len(synced) == 1 && path == of && !slices.Contains(storetest.Files(t, of), "1.record") {
 			t.Error("the old text is removed before the new one is durable")
 		}
 		return syncDir(path)
@@ -176,7 +176,7 @@ func TestFolder_lateWriter(t *testing.T) {
 	if got := storetest.Want(t, s, "a", "third"); got.Version != text.Version {
 		t.Errorf("version %s, want %s", got.Version, text.Version)
 	}
-	if diff := cmp.Diff([]string{"a/" + filepath.Base(late), "a/3.json"}, storetest.Files(t, dir)); diff != "" {
+	if diff := cmp.Diff([]string{"a/" + filepath.Base(late), "a/3.record"}, storetest.Files(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,7 +25,7 @@ func TestFolder_sharedByGroup(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o002))
 	s := New(root, false, "scope")
 	storetest.Write(t, s, storetest.New("a"), "text")
-	for path, want := range map[string]fs.FileMode{"scope": 0o775, "scope/a": 0o775, "scope/a/1.json": 0o444} {
+	for path, want := range map[string]fs.FileMode{"scope": 0o775, "scope/a": 0o775, "scope/a/1.record": 0o664} {
 		info, err := os.Stat(filepath.Join(root, path))
 		if err != nil {
 			t.Fatal(err)
@@ -59,14 +60,19 @@ func TestFolder_checkout(t *testing.T) {
 			return errors.Join(os.Mkdir(root+"/scope", 0o700), os.Symlink(outside+"/scope/a", root+"/scope/a"))
 		}},
 		"key, a file":          {bring: func(root, _ string) error { return bring(root+"/scope/a", 0o444) }},
-		"record to a record":   {bring: func(root, outside string) error { return linkRecord(outside+"/scope/a/1.json", root) }},
+		"record to a record":   {bring: func(root, outside string) error { return linkRecord(outside+"/scope/a/1.record", root) }},
 		"record to nothing":    {bring: func(root, outside string) error { return linkRecord(outside+"/new", root) }},
 		"record to a device":   {bring: func(root, _ string) error { return linkRecord("/dev/zero", root) }},
-		"record, a folder":     {bring: func(root, _ string) error { return os.MkdirAll(root+"/scope/a/1.json", 0o700) }},
-		"record of a checkout": {bring: func(root, _ string) error { return bring(root+"/scope/a/1.json", 0o644) }},
-		"record of an owner":   {bring: func(root, _ string) error { return bring(root+"/scope/a/1.json", 0o600) }},
+		"record, a folder":     {bring: func(root, _ string) error { return os.MkdirAll(root+"/scope/a/1.record", 0o700) }},
+		"record of a checkout": {bring: func(root, _ string) error { return bring(root+"/scope/a/1.record", 0o644) }},
+		// What Git LFS makes of a file that a commit declares lockable, as do Perforce, and Subversion with svn:needs-lock.
+		"record, read-only":   {bring: func(root, _ string) error { return bring(root+"/scope/a/1.record", 0o444) }},
+		"record, once a tool": {bring: func(root, _ string) error { return bring(root+"/scope/a/1.record", 0o555) }},
+		"record as old as its commit": {bring: func(root, _ string) error {
+			return errors.Join(bring(root+"/scope/a/1.record", 0o444), os.Chtimes(root+"/scope/a/1.record", time.Unix(1e9, 0), time.Unix(1e9, 0)))
+		}},
 		"record, a pipe": {bring: func(root, _ string) error {
-			return errors.Join(os.MkdirAll(root+"/scope/a", 0o700), syscall.Mkfifo(root+"/scope/a/1.json", 0o400))
+			return errors.Join(os.MkdirAll(root+"/scope/a", 0o700), syscall.Mkfifo(root+"/scope/a/1.record", 0o400))
 		}},
 		".gitignore to a file":  {func(root, outside string) error { return os.Symlink(outside+"/file", root+"/.gitignore") }, true},
 		".gitignore to nothing": {func(root, outside string) error { return os.Symlink(outside+"/new", root+"/.gitignore") }, true},
@@ -74,7 +80,7 @@ func TestFolder_checkout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, outside := t.TempDir(), t.TempDir()
-			err := errors.Join(bring(outside+"/file", 0o600), bring(outside+"/scope/a/1.json", 0o444), test.bring(root, outside))
+			err := errors.Join(bring(outside+"/file", 0o600), bring(outside+"/scope/a/1.record", 0o444), test.bring(root, outside))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +107,7 @@ func bring(path string, mode fs.FileMode) error {
 }
 
 func linkRecord(to, root string) error {
-	return errors.Join(os.MkdirAll(root+"/scope/a", 0o700), os.Symlink(to, root+"/scope/a/1.json"))
+	return errors.Join(os.MkdirAll(root+"/scope/a", 0o700), os.Symlink(to, root+"/scope/a/1.record"))
 }
 
 func contents(t *testing.T, dir string) map[string]string {

@@ -184,9 +184,9 @@ func TestGCS_requests(t *testing.T) {
 		}, " "))
 		switch query := r.URL.Query(); {
 		case query.Has("prefix") && !query.Has("pageToken"):
-			return storetest.Response(200, `{"kind": "storage#objects", "items": [{"name": "`+prefix+`scope/first.json"}], "nextPageToken": "a+/="}`), nil
+			return storetest.Response(200, `{"kind": "storage#objects", "items": [{"name": "`+prefix+`scope/first.record"}], "nextPageToken": "a+/="}`), nil
 		case query.Has("prefix"):
-			return storetest.Response(200, `{"kind": "storage#objects", "items": [{"name": "`+prefix+`scope/second.json"}]}`), nil
+			return storetest.Response(200, `{"kind": "storage#objects", "items": [{"name": "`+prefix+`scope/second.record"}]}`), nil
 		case query.Has("alt"):
 			return storetest.Response(200, "text", "X-Goog-Generation", "1700000000000002"), nil
 		case query.Get("ifGenerationMatch") == "0":
@@ -215,11 +215,11 @@ func TestGCS_requests(t *testing.T) {
 		objects = "/storage/v1/b/buck_et/o"
 		scope   = "a+b%2F%C3%BC%2Fagent-journal%2Fscope%2F"
 		list    = "GET " + server + objects + "?fields=kind%2Citems%28name%29%2CnextPageToken"
-		object  = "/a%20b%2F%C3%BC%2Fagent-journal%2Fscope%2Ffirst.json"
+		object  = "/a%20b%2F%C3%BC%2Fagent-journal%2Fscope%2Ffirst.record"
 	)
 	put := func(generation, text string) string {
 		return "POST " + server + "/upload" + objects + "?ifGenerationMatch=" + generation + "&kmsKeyName=projects%2Fp%2Fk&name=" + scope +
-			"first.json&uploadType=media Bearer token application/json " + text
+			"first.record&uploadType=media Bearer token application/json " + text
 	}
 	requests := []string{
 		put("0", "old"), put("1700000000000001", "new"), put("1", "refused"),
@@ -315,7 +315,7 @@ func TestGCS_tokens(t *testing.T) {
 
 // Only a listing without the object says that it does not exist. A token goes to no other server.
 func TestGCS_responses(t *testing.T) {
-	const key, empty = "a/scope/first.json", `{"kind": "storage#objects"}`
+	const key, empty = "a/scope/first.record", `{"kind": "storage#objects"}`
 	const noBucket = `{"error": {"code": 404, "message": "The specified bucket does not exist.", "errors": [{"domain": "global", "reason": "notFound"}]}}`
 	type answer struct {
 		status int

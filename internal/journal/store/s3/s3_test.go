@@ -98,7 +98,7 @@ func TestS3_settings(t *testing.T) {
 		"web identity, no token": {set: values{"assume_role_with_web_identity": values{"role_arn": "web"}}},
 
 		"URL": {
-			isURL: true, at: "bucket.s3.eu-central-1.amazonaws.com/a/scope/a.json",
+			isURL: true, at: "bucket.s3.eu-central-1.amazonaws.com/a/scope/a.record",
 			variables: texts{ // of the backend
 				"AWS_S3_ENDPOINT": "https://canary", "AWS_STS_ENDPOINT": "https://canary", "AWS_SHARED_CONFIG_FILE": config,
 				"AWS_SSE_CUSTOMER_KEY": "canary", "AWS_WEB_IDENTITY_TOKEN": "canary", "AWS_METADATA_URL": "canary",
