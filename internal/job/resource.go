@@ -152,6 +152,9 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		addError(&resp.Diagnostics, wording.RefreshFailed.Of(job.facts(), err))
 	default:
 		shown.Status = out.marks.message.observed(&job, shown.Status)
+		if !before.hasFinished() && !isImported && readWaitOptions(ctx, job.Wait, &resp.Diagnostics).enabled {
+			shown = r.provider.Waiter.AwaitLink(ctx, project, shown) // an earlier wait has stopped too early for it
+		}
 		resp.Diagnostics.Append(job.set(shown)...)
 		if isImported {
 			job.Messages = types.Int64Value(0)

@@ -82,7 +82,7 @@ func (j *job) statusAt(now time.Time) string {
 // pullRequest returns the link, or "" if there is none.
 func (j *job) pullRequest(now time.Time) string {
 	status := j.statusAt(now)
-	if j.script.NoPullRequest || status != statusCompleted && status != statusArchived {
+	if j.script.NoPullRequest || now.Before(j.endsAt.Add(j.script.LinkAfter)) || status != statusCompleted && status != statusArchived {
 		return ""
 	}
 	return j.pull
