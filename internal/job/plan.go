@@ -52,7 +52,7 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("messages"), types.Int64Value(0))...)
 
 	marks := readMarks(ctx, req.Private)
-	c := d.planCreate(ctx, &plan, marks.plan.Job, diags)
+	c := d.planCreate(ctx, &plan, marks.plan.Job, marks.plan.MayBeSame, diags)
 	if adopted := c.adopted(); adopted != "" {
 		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), types.StringValue(adopted))...)
 	}
@@ -73,8 +73,11 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 }
 
 // planCreate asks the journal what a create would find, counts what the apply sends within the
-// limit, and warns of what no planned value shows. replaced is the job that it replaces, or empty.
-func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced string, diags *diag.Diagnostics) plannedCreate {
+// limit, and warns of what no planned value shows. replaced is the job that it replaces, or empty;
+// with mayBeSame, it may turn out to be adopted.
+func (d *ProviderData) planCreate(
+	ctx context.Context, plan *jobModel, replaced string, mayBeSame bool, diags *diag.Diagnostics,
+) plannedCreate {
 	j, isApplying := d.Sender.Journal, d.names.isApplying.Load()
 	c := plannedCreate{request: plan.request(ctx, ""), replaced: replaced}
 	if why := j.Unusable(); replaced != "" && why != nil && !isApplying {
@@ -82,13 +85,14 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 		return c
 	}
 	c.request.RetryFailed = readWaitOptions(ctx, plan.Wait, diags).onFailure == onRetry
-	if plan.areArgumentsKnown(ctx) && d.Sender.Client != nil { // else the journal is not configured yet
+	isKnown := plan.areArgumentsKnown(ctx) && d.Sender.Client != nil // else the journal is not configured yet
+	if isKnown {
 		var err error
 		c.verdict, c.record, err = j.Peek(ctx, c.request.Wanted)
 		d.reportJournalError(err, diags)
 	}
 	if c.sends() {
-		d.planRequest(c.request, diags)
+		d.planRequest(c.request, isKnown && !mayBeSame, diags)
 	}
 	// A job beside another one is shown by the plan command only: an apply's own plan cannot tell
 	// it from a replacement with create_before_destroy (T3), which also sends while the name has a
@@ -147,13 +151,13 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	request := plan.request(ctx, id)
 	switch {
 	case c.replaces(): // Terraform plans it again, as a create, whose warnings it drops (T2)
-		d.planCreate(ctx, &plan, id, diags)
+		d.planCreate(ctx, &plan, id, c.mayBeSame, diags)
 	case c.effect == sendMessage && plan.Name.IsNull():
 		checkName(request, diags)
 	case c.effect == sendMessage && (verdict == journal.OtherJob || verdict == journal.Wait):
 		WarnAt(diags, path.Root("name"), wording.WillStop(verdict, request, record))
 	case c.effect == sendMessage && verdict == journal.Send && !c.isMissing && !c.isClosed:
-		d.planRequest(request, diags)
+		d.planRequest(request, false, diags)
 	case c.effect == storePrompt && verdict == journal.OtherJob && !record.IsUnknownCreate():
 		// An unknown create needs no warning, because the import settles it.
 		WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
@@ -200,19 +204,19 @@ func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel
 }
 
 // planRequest counts a request that the apply sends. What is beyond a limit fails the plan if it is
-// a create. A message may be that of a resource which -replace replaces, so the plan only warns.
+// sure of that, and else warns: no plan is sure of a message, whose resource -replace may replace.
 // Once an apply has begun, its calls refuse what is beyond a limit: an error of its own plan would
 // leave the old object of a replacement with create_before_destroy as a deposed one (T4).
-func (d *ProviderData) planRequest(request send.Request, diags *diag.Diagnostics) {
+func (d *ProviderData) planRequest(request send.Request, isSure bool, diags *diag.Diagnostics) {
 	if d.names.isApplying.Load() {
 		return
 	}
 	d.warnOfPlace(diags)
-	switch err := d.Sender.Limits.Plan(request); {
+	switch err := d.Sender.Limits.Plan(request, isSure); {
 	case err == nil:
-	case request.Kind() == send.Message:
-		addWarning(diags, wording.BeyondLimit(err, request))
-	default:
+	case err.IsSure:
 		addError(diags, wording.BeyondLimit(err, request))
+	default:
+		addWarning(diags, wording.BeyondLimit(err, request))
 	}
 }
