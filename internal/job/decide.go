@@ -55,8 +55,8 @@ type change struct {
 	isClosed    bool        // the job cannot accept messages: it failed, was archived, or refuses them
 	isMissing   bool        // the last refresh did not find the job
 	isWaited    bool        // the job has not finished, so the apply waits for it
-	fails       bool        // the job failed and stays, so the apply fails
-	isUnnoticed bool        // the job failed and stays without on_failure, so the plan warns
+	fails       bool        // the job counts as failed and stays, so the apply fails
+	isUnnoticed bool        // the job counts as failed and stays without on_failure, so the plan warns
 	// mayBeSame: the job is replaced because of a value that the plan does not know yet, and that may
 	// turn out to be the one which the job has.
 	mayBeSame bool
@@ -101,9 +101,9 @@ func (e existing) decide() change {
 		c.effect = storePrompt
 	}
 	c.mayBeSame = c.effect == replaceClosed && plan.promptText().IsUnknown() || c.effect == replace && e.isUnknown
-	isKept := c.effect == keepPrompt || c.effect == storePrompt
-	c.fails = isKept && hasFailed && options.onFailure == onError
-	c.isUnnoticed = isKept && hasFailed && options.onFailure == ""
+	stays := (c.effect == keepPrompt || c.effect == storePrompt) && e.marks.hasFailed(&state.shownJob)
+	c.fails = stays && options.failsRuns()
+	c.isUnnoticed = stays && options.onFailure == ""
 	return c
 }
 

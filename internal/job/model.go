@@ -249,9 +249,12 @@ type waitOptions struct {
 	onFailure string // empty if it is not set and nobody waits
 }
 
+// failsRuns reports whether a run with a failed job fails, as long as nothing retries it.
+func (o waitOptions) failsRuns() bool { return o.onFailure == onError || o.onFailure == onRetry }
+
 // addFailure reports a failed job with the severity that the user chose.
 func (o waitOptions) addFailure(diags *diag.Diagnostics, d wording.Diagnostic) {
-	if o.onFailure == onError || o.onFailure == onRetry {
+	if o.failsRuns() {
 		addError(diags, d)
 	} else {
 		addWarning(diags, d)

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -36,6 +37,9 @@ type names struct {
 	// creates has each name that this apply creates, with its job, or empty while its create runs.
 	creates map[projectAndName]string
 	prompts map[projectAndName]string // see notePrompt
+	// completed has the jobs (ofJob) that a state shows completed, or archived after that: a create that
+	// replaces such an object and adopts its job must not take it for one that nobody saw complete.
+	completed map[projectAndName]bool
 }
 
 // owner is the resource that has a name or a job, as a plan shows it. Terraform may plan a resource
@@ -138,6 +142,20 @@ func (n *names) promptOf(name projectAndName) (hash string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.prompts[name]
+}
+
+// noteState notes what hasCompleted reports.
+func (n *names) noteState(job *shownJob, m *messageMarks) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	set(&n.completed, ofJob(job.ID.ValueString()), job.is(agentapi.StatusCompleted) || m.WasCompleted)
+}
+
+// hasCompleted reports whether a state of this process shows that the job has completed.
+func (n *names) hasCompleted(jobID string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.completed[ofJob(jobID)]
 }
 
 func set[V any](m *map[projectAndName]V, name projectAndName, value V) {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -124,6 +125,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	proposed := plan.withoutWriteOnly()
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
 	d.names.forgetCreate(state.projectAndName(), state.ID.ValueString())
+	d.names.noteState(&state.shownJob, &marks.message)
 
 	isNewProject := !project.IsNull() && !project.Equal(state.ProjectID)
 	verdict, record := d.peekMessage(ctx, &plan, &state, &marks.message, diags)
@@ -195,6 +197,8 @@ func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel
 		warn(prompt, wording.PromptNotKnownClosed)
 	case c.fails:
 		WarnAt(diags, status, wording.FailedEarlier(job, d.lastRequest(ctx, state)))
+	case c.isUnnoticed && state.is(agentapi.StatusArchived):
+		warn(status, wording.ArchivedUnnoticed)
 	case c.isUnnoticed:
 		warn(status, wording.FailedUnnoticed)
 	}

@@ -97,6 +97,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.create", timeout)
 	defer cancel()
 	outcome := operation.Send(ctx)
+	out.marks.message.WasCompleted = outcome.Result == send.Adopted && r.provider.names.hasCompleted(outcome.Record.Job)
 	warnings := saveOutcome(ctx, &job, outcome, operation, out) // before anything else
 	// If only the address of a resource has changed, without a moved block, this apply creates it here
 	// and destroys it at the old address, in any order. A Delete that comes later must not release the
@@ -111,7 +112,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		r.provider.await(ctx, &job, wait.Created, options, out)
 	default:
 		resp.Diagnostics.Append(warnings...) // a wait reports what it reads last
-		if outcome.Result == send.Adopted && job.is(agentapi.StatusFailed) {
+		if outcome.Result == send.Adopted && out.marks.message.hasFailed(&job.shownJob) {
 			options.addFailure(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.whatFollows(ctx, &job, true, options).AfterFailure()))
 		}
 	}
@@ -281,6 +282,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	id, project, name := job.ID.ValueString(), job.ProjectID.ValueString(), job.Name.ValueString()
 	marks, j := readMarks(ctx, req.Private), r.provider.Sender.Journal // as planned (T6)
 	successor, adoption, prompt := marks.plan.Successor, marks.record.Adoption, marks.message.Prompt
+	r.provider.names.noteState(&job.shownJob, &marks.message)
 	// The create that follows needs the journal: it would fail, with the old job out of the state.
 	if why := j.Unusable(); successor != nil && why != nil {
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), why))

@@ -159,9 +159,6 @@ func TestJob_steps(t *testing.T) {
 			{before: injects(refused(409)), objects: of(unwaited(b)), says: []string{notAccepted}, creates: 1, messages: 2},
 			sent(3, unwaited(b)),
 		},
-		"P01 archived": {{
-			objects: of(attrs{"prompt": "[simulate: archived]"}), says: []string{"WARNING: Agent job archived"}, creates: 1, after: shows("archived"),
-		}},
 		"P02 no status": {{objects: of(unwaited(attrs{"prompt": "no status"})), creates: 1, after: shows("active")}},
 		"P03 odd link": {
 			{objects: of(unwaited(attrs{"prompt": "odd link"})), says: []string{oddLink}, creates: 1},
