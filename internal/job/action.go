@@ -278,10 +278,10 @@ func actionBlocks(ctx context.Context) map[string]schema.Block {
 					MarkdownDescription: "Wait until the job finishes. Default: `true`.",
 				},
 				"on_failure": schema.StringAttribute{
-					Optional:            true,
+					Optional: true,
 					MarkdownDescription: "When the job fails, or is archived without a link, `error` fails the action, and `warn` only warns. " +
 						"Default: `error`.",
-					Validators:          []validator.String{stringvalidator.OneOf(onError, onWarn)},
+					Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
 				},
 			},
 		},

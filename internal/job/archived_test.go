@@ -72,6 +72,9 @@ func TestArchived(t *testing.T) {
 		"completed before":            {first, {before: archive, objects: of(bare, nil), creates: 1}, {objects: of(bare, nil), creates: 1}},
 		"completed before, adopted":   {{objects: of(bare, triggers("1")), creates: 1}, {before: archive, objects: later, says: said(adopted, warns), creates: 1}, {objects: of(bare, triggers("1")), creates: 1}},
 		"completed before, and again": {first, {before: archive, objects: of(bare, nil), creates: 1}, {before: becomes("active"), meanwhile: archive, objects: of(bare, nil), says: said(warns), creates: 1}},
-		"with a link":                 {{objects: of("A linked one, archived", nil), says: said(warns), creates: 1}, {objects: of("A linked one, archived", nil), creates: 1}},
+		"completed before a message": {
+			first, {before: archive, objects: of(bare, nil), creates: 1}, {before: becomes("active"), objects: gone, says: said(fails), creates: 1, messages: 1},
+		},
+		"with a link": {{objects: of("A linked one, archived", nil), says: said(warns), creates: 1}, {objects: of("A linked one, archived", nil), creates: 1}},
 	})
 }

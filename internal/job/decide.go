@@ -4,6 +4,8 @@
 package job
 
 import (
+	"context"
+
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -109,7 +111,7 @@ func (e existing) decide() change {
 
 // setValues sets the planned values. It promises no value that the service may change, nor one that
 // the journal decides: another run may write there before the apply.
-func (c change) setValues(plan, state *jobModel) {
+func (c change) setValues(ctx context.Context, plan, state *jobModel) {
 	plan.shownJob = state.shownJob
 	if !plan.Prompt.IsNull() && plan.comparedPrompt().Equal(state.comparedPrompt()) {
 		plan.Prompt = state.Prompt // else a plan would show a change that nobody can see
@@ -126,7 +128,7 @@ func (c change) setValues(plan, state *jobModel) {
 	case c.replaces(), c.effect == sendMessage, c.isWaited:
 		// Of a replacement, this only has to differ from the state: the second planning call sets what the
 		// plan shows (T2).
-		plan.markRunUnknown()
+		plan.markRunUnknown(ctx)
 	case c.effect == storePrompt && plan.Prompt.IsNull(), c.fails:
 		// A write-only prompt to store, or a failed job, changes no value that a plan shows, and without a
 		// change Terraform calls no Update (T9).

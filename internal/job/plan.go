@@ -137,7 +137,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	marks.plan = planMarks{IsPromptIgnored: plan.promptText().IsNull(), Job: state.ID.ValueString(), MayBeSame: c.mayBeSame}
 	marks.write(ctx, resp.Private)
 
-	c.setValues(&plan, &state)
+	c.setValues(ctx, &plan, &state)
 	if isNewProject {
 		plan.ProjectID = project
 	}

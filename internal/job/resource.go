@@ -70,7 +70,7 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 // job, or sends it the prompt as a message. What it returns with an error taints the resource (T5),
 // so the next apply comes back here.
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics, nil}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics}
 	r.provider.names.isApplying.Store(true)
 	var job jobModel
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
@@ -124,7 +124,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics, nil}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	if resp.Diagnostics.HasError() {
@@ -185,7 +185,7 @@ func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, isImpo
 // Update sends a new prompt as a message, resumes a wait that stopped earlier, and stores what
 // needs neither. Its errors do not taint (T5), so each apply comes back here until the job is done.
 func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics, nil}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
 	isIgnored := out.marks.plan.IsPromptIgnored
 	out.marks.plan = planMarks{}
 	r.provider.names.isApplying.Store(true)
@@ -215,7 +215,6 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	// (OnlyIfSent), but may have been sent by an earlier run.
 	change := existing{plan: &job, state: &before, marks: &out.marks.message, options: options, verdict: journal.AlreadySent}.decide()
 	isMessage := change.effect == sendMessage
-	out.planned = &before.shownJob
 	job.shownJob = before.shownJob
 	isCounted := job.Messages.IsUnknown() // the plan did not know whether it sends a message
 	if isCounted {
