@@ -212,10 +212,10 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 		addWarning(&i.resp.Diagnostics, wording.NotSeenActiveInAction.Of(job.facts(), nil))
 	}
 	i.progress("%s", wording.Finished(job.facts(), time.Since(start)))
-	switch shown.Status {
-	case agentapi.StatusFailed:
+	switch {
+	case new(messageMarks).hasFailed(&job.shownJob):
 		i.options.addFailure(&i.resp.Diagnostics, wording.Failed(job.facts(), wording.SendAgain))
-	case agentapi.StatusArchived:
+	case shown.Status == agentapi.StatusArchived:
 		addWarning(&i.resp.Diagnostics, wording.Archived.Of(job.facts(), nil))
 	}
 }
@@ -278,9 +278,10 @@ func actionBlocks(ctx context.Context) map[string]schema.Block {
 					MarkdownDescription: "Wait until the job finishes. Default: `true`.",
 				},
 				"on_failure": schema.StringAttribute{
-					Optional:            true,
-					MarkdownDescription: "When the job fails, `error` fails the action, and `warn` only warns. Default: `error`.",
-					Validators:          []validator.String{stringvalidator.OneOf(onError, onWarn)},
+					Optional: true,
+					MarkdownDescription: "When the job fails, or is archived without a link, `error` fails the action, and `warn` only warns. " +
+						"Default: `error`.",
+					Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
 				},
 			},
 		},

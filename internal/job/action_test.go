@@ -60,8 +60,16 @@ func TestAction_ends(t *testing.T) {
 	}{
 		"the end from before a message": {
 			script: simulator.Script{Duration: 900 * time.Millisecond, Stale: 400 * time.Millisecond, Status: "archived"},
-			end:    "archived (1s elapsed). Pull request: https://github.com/example/docs/pull/1",
-			says:   []string{"WARNING: Agent job archived"},
+			end:    "archived (1s elapsed). The service shows no pull request.",
+			says:   []string{"ERROR: Agent job archived", "before any run saw it complete", "run the action again."},
+		},
+		"archived, and on_failure = warn": {
+			script: simulator.Script{Status: "archived", Duration: time.Second}, config: attrs{"wait": attrs{"on_failure": "warn"}},
+			end: "archived (1s elapsed). The service shows no pull request.", says: []string{"WARNING: Agent job archived", "counts as failed"},
+		},
+		"archived, with a link": {
+			script: simulator.Script{Status: "archived", Duration: time.Second, Extra: attrs{"prLink": link}},
+			end:    "archived (1s elapsed). Pull request: " + link, says: []string{"WARNING: Agent job archived"},
 		},
 		"odd link": {
 			script: simulator.Script{Duration: 200 * time.Millisecond, Extra: map[string]any{"prLink": "javascript:alert(1)"}},

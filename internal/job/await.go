@@ -32,20 +32,21 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	if after == wait.Messaged && !sawActive {
 		addWarning(out.diags, wording.NotSeenActive.Of(job.facts(), nil))
 	}
-	switch shown.Status {
-	case agentapi.StatusFailed:
+	switch {
+	case out.marks.message.hasFailed(&job.shownJob):
 		next := d.whatFollows(ctx, job, after == wait.Created, options)
 		options.addFailure(out.diags, wording.Failed(job.facts(), next.AfterFailure()))
-	case agentapi.StatusArchived:
+	case shown.Status == agentapi.StatusArchived:
 		addWarning(out.diags, wording.Archived.Of(job.facts(), nil))
 	}
 }
 
-// whatFollows is what follows a job that failed or has not finished, for its diagnostic.
+// whatFollows is what follows a job that failed or has not finished, for its diagnostic. Nothing
+// retries a job that was archived.
 func (d *ProviderData) whatFollows(ctx context.Context, job *jobModel, isTainted bool, options waitOptions) wording.Next {
 	return wording.Next{
 		Request: d.lastRequest(ctx, job), IsTainted: isTainted,
-		IsKept: options.onFailure == onWarn || options.onFailure == "", IsRetried: options.onFailure == onRetry,
+		IsKept: options.onFailure == onWarn || options.onFailure == "", IsRetried: options.onFailure == onRetry && !job.is(agentapi.StatusArchived),
 	}
 }
 

@@ -4,6 +4,8 @@
 package job
 
 import (
+	"context"
+
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -17,8 +19,7 @@ import (
 // existing is a job in the state, with all that decides what an apply does to it.
 type existing struct {
 	plan, state  *jobModel
-	isClosed     bool // the job has finished and refuses messages
-	isMissing    bool // the last refresh did not find the job
+	marks        *messageMarks
 	options      waitOptions
 	isNewProject bool        // the configuration has another project than the state
 	isUnknown    bool        // the plan does not know all that tells creates apart, beside the prompt
@@ -51,8 +52,8 @@ type change struct {
 	replacedAt  []path.Path // the attributes at which a plan asks for a replacement, beside the project
 	isMissing   bool        // the last refresh did not find the job
 	isWaited    bool        // the job has not finished, so the apply waits for it
-	fails       bool        // the job failed and stays, so the apply fails
-	isUnnoticed bool        // the job failed and stays without on_failure, so the plan warns
+	fails       bool        // the job counts as failed and stays, so the apply fails
+	isUnnoticed bool        // the job counts as failed and stays without on_failure, so the plan warns
 	// mayBeSame: the job is replaced because of a value that the plan does not know yet, and that may
 	// turn out to be the one which the job has.
 	mayBeSame bool
@@ -87,7 +88,7 @@ func (e existing) decide() change {
 	plan, state, options := e.plan, e.state, e.options
 	hasFailed := state.is(agentapi.StatusFailed)
 	c := change{
-		effect: plan.promptEffect(state), isMissing: e.isMissing,
+		effect: plan.promptEffect(state), isMissing: e.marks.IsMissing,
 		isWaited: options.enabled && !state.hasFinished(),
 	}
 	if !state.isImported() || !state.Name.IsNull() { // else these are the first arguments of an imported job
@@ -102,7 +103,7 @@ func (e existing) decide() change {
 	switch {
 	case e.isGivenUp, options.onFailure == onRetry && hasFailed:
 		c.effect, c.replacedAt = replace, append(c.replacedAt, path.Root("status"))
-	case c.effect == sendMessage && state.isClosed(e.isClosed) && !e.foreseen.Counts():
+	case c.effect == sendMessage && state.isClosed(e.marks.IsClosed) && !e.foreseen.Counts():
 		c.effect, isUnknown = replaceClosed, plan.promptText().IsUnknown()
 		at := path.Root("prompt")
 		if plan.Prompt.IsNull() {
@@ -115,15 +116,15 @@ func (e existing) decide() change {
 		c.effect, c.replacedAt, isUnknown = replace, append(c.replacedAt, path.Root("status")), true
 	}
 	c.mayBeSame = c.replaces() && isUnknown
-	isKept := c.effect == keepPrompt || c.effect == storePrompt
-	c.fails = isKept && hasFailed && options.onFailure == onError
-	c.isUnnoticed = isKept && hasFailed && options.onFailure == ""
+	stays := (c.effect == keepPrompt || c.effect == storePrompt) && e.marks.hasFailed(&state.shownJob)
+	c.fails = stays && options.failsRuns()
+	c.isUnnoticed = stays && options.onFailure == ""
 	return c
 }
 
 // setValues sets the planned values. It promises no value that the service may change, nor one that
 // the journal decides: another run may write there before the apply.
-func (c change) setValues(plan, state *jobModel) {
+func (c change) setValues(ctx context.Context, plan, state *jobModel) {
 	plan.shownJob = state.shownJob
 	if !plan.Prompt.IsNull() && plan.comparedPrompt().Equal(state.comparedPrompt()) {
 		plan.Prompt = state.Prompt // else a plan would show a change that nobody can see
@@ -151,7 +152,7 @@ func (c change) setValues(plan, state *jobModel) {
 	case c.replaces(), c.effect == sendMessage, c.isWaited:
 		// Of a replacement, this only has to differ from the state: the second planning call sets what the
 		// plan shows (T2).
-		plan.markRunUnknown()
+		plan.markRunUnknown(ctx)
 	case c.fails:
 		// A failed job changes no value that a plan shows, and without a change Terraform calls no Update
 		// (T8).

@@ -29,7 +29,7 @@ func TestDecide(t *testing.T) {
 	failed, archived, active := is(agentapi.StatusFailed), is(agentapi.StatusArchived), is(agentapi.StatusActive)
 	mayRetry := func(e *existing) { e.options.mayRetry = true }
 	unwaited := func(e *existing) { e.options = waitOptions{} }
-	refuses := func(e *existing) { e.isClosed = true }
+	refuses := func(e *existing) { e.marks.IsClosed = true }
 	imported := func(e *existing) { e.state.Prompt = types.StringNull() }
 	unnamed := func(e *existing) { e.state.Name = types.StringNull() }
 	renamed := func(e *existing) { e.plan.Name = types.StringValue("other") }
@@ -77,7 +77,7 @@ func TestDecide(t *testing.T) {
 			shownJob: shownJob{ID: types.StringValue("J"), Status: types.StringValue(string(agentapi.StatusCompleted))},
 		}
 		plan := state
-		e := existing{plan: &plan, state: &state, options: waitOptions{enabled: true, onFailure: onError}}
+		e := existing{plan: &plan, state: &state, marks: new(messageMarks), options: waitOptions{enabled: true, onFailure: onError}}
 		for _, edit := range test.edits {
 			edit(&e)
 		}
@@ -86,7 +86,7 @@ func TestDecide(t *testing.T) {
 		}
 	}
 	plan := new(jobModel)
-	if (change{effect: sendMessage, isMissing: true}).setValues(plan, plan); !plan.Messages.IsUnknown() {
+	if (change{effect: sendMessage, isMissing: true}).setValues(t.Context(), plan, plan); !plan.Messages.IsUnknown() {
 		t.Error("a plan counts a message to a job that the last refresh did not find")
 	}
 }

@@ -63,27 +63,53 @@ func TestFieldCoverage(t *testing.T) {
 	}
 }
 
-// A plan of a message leaves open what its wait shows, and the apply keeps the rest as it was, whatever the service returns.
-func TestPlanOfAMessagePromisesAllButTheRun(t *testing.T) {
-	open := []string{"status", "pr_link"}
-	models := func(_ string, turn int) simulator.Script {
-		extra := map[string]any{"model": fmt.Sprint("model ", turn)}
-		if turn == 0 {
-			extra["createdAt"] = nil
-		}
-		return simulator.Script{Duration: 150 * time.Millisecond, Extra: extra}
-	}
-	c := fakecli.New(t, harness.NewService(t, models).Attrs())
-	wantErrors(t, append(c.Run(t.Context(), attrs{"prompt": "write"}), c.Plan(t.Context(), attrs{"prompt": "write more"})...))
-	for _, name := range c.Computed {
-		if promised := c.Attribute(c.Planned, name) != (unknown{}); promised == slices.Contains(open, name) {
-			t.Errorf("the plan promises %s: %t. If a wait shows it, add it to markRunUnknown and keepPlanned (model.go)", name, promised)
-		}
-	}
-	before := c.Get("model")
-	wantErrors(t, c.Apply(t.Context(), attrs{"prompt": "write more"}))
-	c.Refresh(t.Context())
-	if c.Get("model") == before || c.Get("created_at") == nil {
-		t.Errorf("after a refresh, the model is %s, which before the message was %s, and created_at %v", c.Get("model"), before, c.Get("created_at"))
+// What a message or a resumed wait reads is in the state of its apply, also what was null before: the plan has promised only what
+// never changes. Red without: markRunUnknown; without a field of shownJob in it.
+func TestPlanPromisesOnlyWhatStays(t *testing.T) {
+	stays := []string{"id", "project_id", "messages"}
+	for name, next := range map[string]attrs{
+		"a resumed wait": {"prompt": "write"},
+		"a message":      {"prompt": "write more", "wait": attrs{"enabled": false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			extra := attrs{"source": nil}
+			var want []string
+			for _, row := range contract {
+				if field := row.field; field != "id" && field != "status" && field != "prLink" && field != "source" && !strings.HasPrefix(field, "source.") {
+					extra[field] = nil
+				}
+			}
+			s := harness.NewService(t, harness.Always(simulator.Script{Duration: time.Hour, Extra: extra}))
+			c := fakecli.New(t, s.Attrs())
+			wantErrors(t, c.Run(t.Context(), attrs{"prompt": "write", "wait": attrs{"enabled": false}}))
+			source := map[string]any{}
+			for _, row := range contract {
+				value := "the new " + row.field
+				if field, inSource := strings.CutPrefix(row.field, "source."); inSource {
+					source[field] = value
+				} else if _, isNull := extra[row.field]; isNull && row.field != "source" {
+					extra[row.field] = value
+				} else {
+					continue
+				}
+				want = append(want, fmt.Sprintf(`%q:tftypes.String<%q>`, row.attribute, value))
+			}
+			extra["source"] = source
+			s.SetStatus(s.OnlyJob(t).ID, "completed")
+			wantErrors(t, c.Plan(t.Context(), next))
+			for _, name := range c.Computed {
+				if promised := c.Attribute(c.Planned, name) != (unknown{}); promised != slices.Contains(stays, name) {
+					t.Errorf("the plan promises %s: %t", name, promised)
+				}
+			}
+			wantErrors(t, c.Apply(t.Context(), next))
+			harness.Contains(t, c.State.String(), want...)
+			created := c.Get("created_at")
+			extra["createdAt"] = "another time"
+			wantErrors(t, c.Run(t.Context(), attrs{"prompt": "write again", "wait": attrs{"enabled": false}}))
+			if c.Get("created_at") != created {
+				t.Errorf("created at %v, want %v", c.Get("created_at"), created)
+			}
+		})
 	}
 }

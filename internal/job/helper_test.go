@@ -33,6 +33,12 @@ func byPrompt(prompt string, _ int) simulator.Script {
 		return simulator.Script{Duration: time.Hour}
 	case strings.Contains(prompt, "no status"):
 		return simulator.Script{Duration: time.Second, Extra: attrs{"status": simulator.Omit{}}}
+	case strings.Contains(prompt, "late link"):
+		return simulator.Script{Duration: time.Second, LinkAfter: 5 * time.Second}
+	case strings.Contains(prompt, "later link"):
+		return simulator.Script{Duration: time.Second, LinkAfter: 30 * time.Second}
+	case strings.Contains(prompt, "linked"):
+		return simulator.Script{Duration: time.Second, Status: "archived", Extra: attrs{"prLink": "https://example.com/pull/1"}}
 	case strings.Contains(prompt, "odd link"):
 		return simulator.Script{Duration: time.Second, Extra: attrs{"prLink": "/pull/1"}}
 	default:

@@ -49,8 +49,41 @@ func TestPlanBeyondLimit(t *testing.T) {
 		return []object{named("a", prompt).with(more), named("b", prompt).with(more)}
 	}
 	sent, triggers := step{objects: both("A", nil), creates: 2}, attrs{"triggers": attrs{"v": "1"}}
+	later := func(known, planned attrs) []object { // what differs is not known while planning
+		all := both("A", known)
+		for i := range all {
+			all[i].planned = all[i].with(planned).job
+		}
+		return all
+	}
+	none := func(l *life) { l.config["max_new_jobs"] = 0 }
+	same := func(before func(*life), known, planned attrs, says ...string) []step {
+		if says = append([]string{"Apply stops at the limit."}, says...); len(says) == 1 {
+			says = append(says, adopted, adopted)
+		}
+		return []step{{objects: both("A", known), creates: 2}, {before: before, objects: later(known, planned), says: says, creates: 2}}
+	}
+	archived := func(l *life) {
+		none(l)
+		for _, job := range l.s.Jobs() {
+			l.s.SetStatus(job.ID, "archived")
+		}
+	}
+	tainted := func(l *life) {
+		none(l)
+		for _, all := range l.state {
+			all[0].Tainted = true
+		}
+	}
 	play(t, map[string][]step{
-		"replacements": {sent, {before: limit("max_new_jobs"), objects: both("A", triggers), says: []string{"add -refresh=false."}, creates: 2}},
+		"perhaps, by triggers":   same(none, triggers, attrs{"triggers": unknown{}}),
+		"perhaps, by a name":     same(none, nil, attrs{"name": unknown{}}),
+		"perhaps, by a project":  same(none, attrs{"project_id": harness.Project}, attrs{"project_id": unknown{}}),
+		"perhaps, by a prompt":   same(archived, nil, attrs{"prompt": unknown{}}, newJob, newJob, adopted, "Agent job archived", adopted, "Agent job archived"),
+		"perhaps, and tainted":   same(tainted, triggers, attrs{"triggers": unknown{}}),
+		"perhaps, and all new":   {{before: limit("max_new_jobs"), objects: later(triggers, attrs{"triggers": unknown{}}), says: []string{"WARNING: " + tooManyJobs, "ERROR: " + tooManyJobs}, creates: 1}},
+		"perhaps, of one of two": {{before: limit("max_new_jobs"), objects: []object{later(triggers, attrs{"triggers": unknown{}})[0], named("b", "A")}, says: []string{"WARNING: " + tooManyJobs, "ERROR: " + tooManyJobs}, creates: 1}},
+		"replacements":           {sent, {before: limit("max_new_jobs"), objects: both("A", triggers), says: []string{"add -refresh=false."}, creates: 2}},
 		"messages": {sent, {
 			before: limit("max_messages"), objects: both("B", nil), creates: 2, messages: 1,
 			says: []string{"WARNING: " + tooManyMessages, "including requests that failed: 0 new jobs and 1 messages."},

@@ -29,6 +29,8 @@ type messageMarks struct {
 	Unconfirmed bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
 	IsMissing   bool      `json:"missing,omitempty"`     // the last refresh did not find the job
 	IsClosed    bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
+	// WasCompleted: the job was archived after it had been seen completed, since its last message.
+	WasCompleted bool `json:"completed,omitempty"`
 }
 
 // recordMarks are about the record of the job's name.
@@ -72,7 +74,7 @@ func (m *marks) write(ctx context.Context, p privateState) {
 // messaged notes that a message was sent: it was accepted at that time, or, if the time is zero, no
 // response shows whether it arrived.
 func (m *messageMarks) messaged(at time.Time) {
-	m.IsClosed = false
+	m.IsClosed, m.WasCompleted = false, false
 	m.Unconfirmed = at.IsZero()
 	if !at.IsZero() {
 		m.SentAt = at
@@ -96,7 +98,14 @@ func (m *messageMarks) observed(before *jobModel, status agentapi.Status) agenta
 		return agentapi.StatusActive // this status may be the one from before the message
 	}
 	m.SentAt = time.Time{}
+	m.WasCompleted = m.WasCompleted || before.is(agentapi.StatusCompleted) && status == agentapi.StatusArchived
 	return status
+}
+
+// hasFailed reports whether a job that has finished counts as failed: so does one that was archived
+// if nothing shows that its work was done before.
+func (m *messageMarks) hasFailed(job *shownJob) bool {
+	return job.is(agentapi.StatusFailed) || job.is(agentapi.StatusArchived) && job.PRLink.IsNull() && !m.WasCompleted
 }
 
 // finished notes that a wait has seen the job finish.

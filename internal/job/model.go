@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"regexp"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
@@ -153,18 +155,19 @@ func (r *shownJob) set(job *agentapi.Job) diag.Diagnostics {
 	return diags
 }
 
-// markRunUnknown marks the attributes that a message or a resumed wait usually changes as unknown.
-// The plan promises that the others stay, and keepPlanned keeps that promise: if the job has
-// changed there, the next refresh shows it.
-func (r *shownJob) markRunUnknown() {
-	r.Status, r.PRLink = types.StringUnknown(), types.StringUnknown()
-}
-
-// keepPlanned keeps what the plan of an update has promised.
-func (r *shownJob) keepPlanned(planned *shownJob) {
-	status, link := r.Status, r.PRLink
-	*r = *planned
-	r.Status, r.PRLink = status, link
+// markRunUnknown marks what a message or a resumed wait may change as unknown: all that set writes,
+// but for the id and a time of creation that is known. So the apply can write what it reads.
+func (r *shownJob) markRunUnknown(ctx context.Context) {
+	id, created := r.ID, r.CreatedAt
+	for _, field := range reflect.ValueOf(r).Elem().Fields() {
+		kind := field.Interface().(attr.Value).Type(ctx) //nolint:forcetypeassert // each has a tfsdk tag
+		if value, err := kind.ValueFromTerraform(ctx, tftypes.NewValue(kind.TerraformType(ctx), tftypes.UnknownValue)); err == nil {
+			field.Set(reflect.ValueOf(value))
+		}
+	}
+	if r.ID = id; !created.IsNull() {
+		r.CreatedAt = created
+	}
 }
 
 // printable makes a text of the service safe to show: the CLI prints one with line breaks as it is.
@@ -285,9 +288,12 @@ type waitOptions struct {
 	mayRetry  bool   // the plan does not know on_failure yet
 }
 
+// failsRuns reports whether a run with a failed job fails, as long as nothing retries it.
+func (o waitOptions) failsRuns() bool { return o.onFailure == onError || o.onFailure == onRetry }
+
 // addFailure reports a failed job with the severity that the user chose.
 func (o waitOptions) addFailure(diags *diag.Diagnostics, d wording.Diagnostic) {
-	if o.onFailure == onError || o.onFailure == onRetry {
+	if o.failsRuns() {
 		addError(diags, d)
 	} else {
 		addWarning(diags, d)

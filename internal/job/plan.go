@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -55,7 +56,7 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 
 	marks := readMarks(ctx, req.Private)
 	replaced := marks.replacement.Job
-	if adopted := d.planCreate(ctx, &plan, replaced, diags); adopted != "" && replaced == "" {
+	if adopted := d.planCreate(ctx, &plan, replaced, marks.replacement.MayBeSame, diags); adopted != "" && replaced == "" {
 		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), types.StringValue(adopted))...)
 	}
 	o := owner{job: replaced}
@@ -70,8 +71,10 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 
 // planCreate foresees what a create does, counts what it sends within the limit, and warns of what no
 // planned value shows. It returns the job that the create adopts for sure, or empty. replaced is the job
-// that the create replaces, or empty.
-func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced string, diags *diag.Diagnostics) (adopted string) {
+// that the create replaces, or empty; with mayBeSame, it may turn out to be adopted.
+func (d *ProviderData) planCreate(
+	ctx context.Context, plan *jobModel, replaced string, mayBeSame bool, diags *diag.Diagnostics,
+) (adopted string) {
 	isApplying, request := d.names.isApplying.Load(), plan.request(ctx, "")
 	if why := d.Sender.Journal.Unusable(); replaced != "" && why != nil && !isApplying {
 		addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaced, Project: plan.ProjectID.ValueString()}, why))
@@ -79,14 +82,15 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 	}
 	request.Replaces, request.RetryFailed = replaced, readWaitOptions(ctx, plan.Wait, diags).onFailure == onRetry
 	foreseen := send.Outcome{Result: send.Sent}
-	if plan.areArgumentsKnown(ctx) && d.Sender.Client != nil { // else the journal is not configured yet
+	isKnown := plan.areArgumentsKnown(ctx) && d.Sender.Client != nil // else the journal is not configured yet
+	if isKnown {
 		var err error
 		foreseen, err = d.Sender.Foresee(ctx, request)
 		d.reportJournalError(err, diags)
 	}
 	switch {
 	case foreseen.Result.Sends():
-		d.planRequest(request, diags)
+		d.planRequest(request, isKnown && !mayBeSame, diags)
 	case foreseen.Result == send.Adopted && !request.IsPromptUnknown && !request.RetryFailed:
 		adopted = foreseen.Record.Job
 	}
@@ -125,7 +129,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	isGivenUp, isRead := d.isGivenUp(ctx, &state, diags), d.names.isRead(id)
 	foreseen := d.foreseeMessage(ctx, &plan, &state, diags)
 	c := existing{
-		plan: &plan, state: &state, isClosed: marks.message.IsClosed, isMissing: marks.message.IsMissing, options: options,
+		plan: &plan, state: &state, marks: &marks.message, options: options,
 		isNewProject: isNewProject, isUnknown: project.IsUnknown() || !plan.areArgumentsKnown(ctx),
 		isGivenUp: isGivenUp && isRead, foreseen: foreseen.Result,
 	}.decide()
@@ -138,7 +142,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	marks.replacement = replacement{Job: id, MayBeSame: c.mayBeSame}
 	marks.write(ctx, resp.Private)
 
-	c.setValues(&plan, &state)
+	c.setValues(ctx, &plan, &state)
 	if isNewProject {
 		plan.ProjectID = project
 	}
@@ -153,11 +157,11 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	request, isClosed := plan.request(ctx, id), state.isClosed(marks.message.IsClosed)
 	switch record := foreseen.Record; {
 	case c.replaces(): // Terraform plans it again, as a create, whose warnings it drops (T2)
-		d.planCreate(ctx, &plan, id, diags)
+		d.planCreate(ctx, &plan, id, c.mayBeSame, diags)
 	case c.effect == sendMessage && plan.Name.IsNull():
 		checkName(request, diags)
 	case c.effect == sendMessage && foreseen.Result.Sends() && !c.isMissing && !isClosed:
-		d.planRequest(request, diags)
+		d.planRequest(request, false, diags)
 	case c.effect == sendMessage && (foreseen.Result == send.OtherJob || foreseen.Result == send.Waiting):
 		text, _ := wording.Foreseen(foreseen, request)
 		WarnAt(diags, path.Root("name"), text)
@@ -196,6 +200,8 @@ func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel
 		warn(status, wording.ActiveReplaced)
 	case c.fails:
 		WarnAt(diags, status, wording.FailedEarlier(job, d.lastRequest(ctx, state)))
+	case c.isUnnoticed && state.is(agentapi.StatusArchived):
+		warn(status, wording.ArchivedUnnoticed)
 	case c.isUnnoticed:
 		warn(status, wording.FailedUnnoticed)
 	}
@@ -205,21 +211,21 @@ func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel
 }
 
 // planRequest counts a request that the apply sends. What is beyond a limit fails the plan if it is
-// a create. A message may be that of a resource which -replace replaces, so the plan only warns.
+// sure of that, and else warns: no plan is sure of a message, whose resource -replace may replace.
 // Once an apply has begun, its calls refuse what is beyond a limit: an error of its own plan would
 // leave the old object of a replacement with create_before_destroy as a deposed one (T4).
-func (d *ProviderData) planRequest(request send.Request, diags *diag.Diagnostics) {
+func (d *ProviderData) planRequest(request send.Request, isSure bool, diags *diag.Diagnostics) {
 	if d.names.isApplying.Load() {
 		return
 	}
 	if d.Command != "apply" { // it plans in two processes (T3), so its calls warn
 		d.warnOfPlace(diags)
 	}
-	switch err := d.Sender.Limits.Plan(request); {
+	switch err := d.Sender.Limits.Plan(request, isSure); {
 	case err == nil:
-	case request.Kind() == send.Message:
-		addWarning(diags, wording.BeyondLimit(err, request))
-	default:
+	case err.IsSure:
 		addError(diags, wording.BeyondLimit(err, request))
+	default:
+		addWarning(diags, wording.BeyondLimit(err, request))
 	}
 }

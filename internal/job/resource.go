@@ -69,7 +69,7 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 // Create sends the prompt as a new job, or adopts the job that the record of the name has. What it
 // returns with an error taints the resource (T5), so the next apply comes back here.
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics, nil}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics}
 	r.provider.names.isApplying.Store(true)
 	var job jobModel
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
@@ -109,7 +109,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		r.provider.await(ctx, &job, wait.Created, options, out)
 	default:
 		resp.Diagnostics.Append(warnings...) // a wait reports what it reads last
-		if outcome.Result == send.Adopted && job.is(agentapi.StatusFailed) {
+		if outcome.Result == send.Adopted && out.marks.message.hasFailed(&job.shownJob) {
 			options.addFailure(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.whatFollows(ctx, &job, true, options).AfterFailure()))
 		}
 	}
@@ -118,7 +118,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics, nil}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	if resp.Diagnostics.HasError() {
@@ -147,6 +147,9 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		addError(&resp.Diagnostics, wording.RefreshFailed.Of(job.facts(), err))
 	default:
 		shown.Status = out.marks.message.observed(&job, shown.Status)
+		if !before.hasFinished() && !isImported && readWaitOptions(ctx, job.Wait, &resp.Diagnostics).enabled {
+			shown = r.provider.Waiter.AwaitLink(ctx, project, shown) // an earlier wait has stopped too early for it
+		}
 		resp.Diagnostics.Append(job.set(shown)...)
 		if isImported {
 			job.Messages = types.Int64Value(0)
@@ -176,7 +179,7 @@ func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, isImpo
 // Update sends a new prompt as a message, resumes a wait that stopped earlier, and stores what
 // needs neither. Its errors do not taint (T5), so each apply comes back here until the job is done.
 func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics, nil}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
 	out.marks.replacement = replacement{} // as planned once, before a plan that replaces nothing
 	r.provider.names.isApplying.Store(true)
 	var job, before jobModel
@@ -207,7 +210,6 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	// (OnlyIfSent).
 	does, isWaited := job.promptEffect(&before), options.enabled && !before.hasFinished()
 	isMessage := does == sendMessage
-	out.planned = &before.shownJob
 	job.shownJob = before.shownJob
 	isCounted := job.Messages.IsUnknown() // the plan did not know whether it sends a message
 	if isCounted {
@@ -222,7 +224,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 			return
 		}
 		out.save(ctx, &job)
-		if before.is(agentapi.StatusFailed) && (options.onFailure == onError || options.onFailure == onRetry) {
+		if out.marks.message.hasFailed(&before.shownJob) && options.failsRuns() {
 			addError(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.whatFollows(ctx, &job, false, options).AfterFailure()))
 		}
 		if isWaited {

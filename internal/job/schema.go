@@ -121,7 +121,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 					"on_failure": schema.StringAttribute{
 						Optional: true,
 						MarkdownDescription: "When the job fails, `error` fails each run until there is another job; `retry` fails the run, and the " +
-							"next apply starts another job; `warn` keeps the failed job. Default: `error`, or with `enabled = false` a warning in each plan.",
+							"next apply starts another job; `warn` keeps the failed job. A job that was archived before any run saw it complete, and that has " +
+							"no link, counts as failed, but `retry` does not replace it. Default: `error`, or with `enabled = false` a warning in each plan.",
 						Validators: []validator.String{stringvalidator.OneOf(onError, onRetry, onWarn)},
 					},
 				},

@@ -25,16 +25,12 @@ type stateWriter struct {
 	private  privateState
 	marks    *marks
 	diags    *diag.Diagnostics
-	planned  *shownJob // what the plan of an update has promised; else nil
 }
 
 // save writes the job to the state, so that nothing that follows can lose it.
 func (w stateWriter) save(ctx context.Context, job *jobModel) {
 	job.setPromptHash()
 	saved := job.withoutWriteOnly()
-	if w.planned != nil {
-		saved.keepPlanned(w.planned)
-	}
 	w.reportUnwritten("state", job, w.state.Set(ctx, saved))
 	w.marks.write(ctx, w.private)
 	w.identify(ctx, job)

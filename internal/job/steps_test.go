@@ -14,7 +14,7 @@ import (
 // What becomes of a job in the state without a journal, step by step. What is sent when is the subject of internal/test/lives.
 //
 // Red without: setValues, isCounted; ignored; checkPrompts. M01: observed in Read, the time of the message in await,
-// interrupted in cutShort. M03: each condition of noteRefusal. P02: set. P03: each place that says its warnings. P09: ErrNotFound in
+// interrupted in cutShort. M03: each condition of noteRefusal. P02: set. P05: AwaitLink in Wait and in Read. P03: each place that says its warnings. P09: ErrNotFound in
 // cutShort and in Read.
 func TestJob_steps(t *testing.T) {
 	const (
@@ -55,6 +55,13 @@ func TestJob_steps(t *testing.T) {
 	}
 	first := step{objects: of(a), creates: 1}
 	sent := func(messages int, job attrs) step { return step{objects: of(job), creates: 1, messages: messages} }
+	hasLink := func(want bool) func(*life) {
+		return func(l *life) {
+			if link := l.state["docs"][0].Get("pr_link"); (link != nil) != want {
+				l.t.Errorf("the link in the state is %v, want one: %t", link, want)
+			}
+		}
+	}
 	lives := map[string][]step{
 		"failed after a message": { // the wait has seen it, so the next refresh does not take it for an earlier end
 			first, {objects: of(writeOnly("fail")), says: []string{failed}, creates: 1, messages: 1},
@@ -144,13 +151,17 @@ func TestJob_steps(t *testing.T) {
 			{before: injects(refused(409)), objects: of(unwaited(b)), says: []string{notAccepted}, creates: 1, messages: 2},
 			sent(3, unwaited(b)),
 		},
-		"P01 archived": {{
-			objects: of(attrs{"prompt": "[simulate: archived]"}), says: []string{"WARNING: Agent job archived"}, creates: 1, after: shows("archived"),
-		}},
 		"P02 no status": {{objects: of(unwaited(attrs{"prompt": "no status"})), creates: 1, after: shows("active")}},
 		"P03 odd link": {
 			{objects: of(unwaited(attrs{"prompt": "odd link"})), says: []string{oddLink}, creates: 1},
 			{objects: of(attrs{"prompt": "odd link"}), says: []string{oddLink, oddLink}, creates: 1, after: shows("completed")}, // by the refresh and the wait
+		},
+		"P05 late link":  {{objects: of(attrs{"prompt": "late link"}), creates: 1, after: hasLink(true)}},
+		"P05 later link": {{objects: of(attrs{"prompt": "later link"}), creates: 1, after: hasLink(false)}, {before: after(30 * time.Second), objects: of(attrs{"prompt": "later link"}), creates: 1, after: hasLink(true)}},
+		"P05 late link, found by a refresh": {
+			first,
+			{objects: of(updatedIn("500ms", attrs{"prompt": "late link"})), says: []string{stillRunning}, creates: 1, messages: 1, after: shows("active")},
+			{before: after(time.Second), objects: of(attrs{"prompt": "late link"}), creates: 1, messages: 1, after: hasLink(true)},
 		},
 		"P09 not found in the wait": {
 			first,

@@ -19,23 +19,30 @@ type Limits struct {
 	Limit [2]Limit // by Kind
 
 	mu       sync.Mutex
-	planned  [2]int64
-	byName   map[resource]Kind // what the last plan of each resource counts
+	planned  map[planned]int64
+	byName   map[resource]planned // what the last plan of each resource counts
 	sent     [2]int64
-	reported [2]*resource // while planning: the first one beyond the limit
+	reported map[planned]resource // while planning: the first one beyond the limit, for sure or perhaps
+}
+
+// planned is how a plan counts a request: isSure if it knows that the apply sends it.
+type planned struct {
+	kind   Kind
+	isSure bool
 }
 
 // resource identifies that of a planned request. An imported job may have no name.
 type resource struct{ project, name, job string }
 
-// Plan counts a request that an apply would send. Only the first one beyond the limit is an error,
-// so that a plan of a thousand resources has one. A resource may be planned more than once, and its
+// Plan counts a request that an apply sends, or perhaps sends if the plan is not sure. Only the
+// first one beyond the limit is an error, so that a plan of a thousand resources has one; and so is
+// the first one that is beyond it if all are sent of which the plan is not sure. A resource may be planned more than once, and its
 // last request counts: a replacement is planned twice, and "terraform plan -minimal-refresh" plans
 // again after the refresh, without the errors of the first time.
-func (l *Limits) Plan(r Request) *LimitError {
+func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	kind, of := r.Kind(), resource{project: r.Project, name: r.Name}
+	as, of := planned{r.Kind(), isSure}, resource{project: r.Project, name: r.Name}
 	if r.Name == "" {
 		of.job = r.Job
 	}
@@ -44,18 +51,20 @@ func (l *Limits) Plan(r Request) *LimitError {
 		l.planned[counted]--
 	}
 	if l.byName == nil {
-		l.byName = map[resource]Kind{}
+		l.byName, l.planned, l.reported = map[resource]planned{}, map[planned]int64{}, map[planned]resource{}
 	}
 	if of.name != "" || of.job != "" { // else its name is not known yet
-		l.byName[of] = kind
+		l.byName[of] = as
 	}
-	l.planned[kind]++
-	limit, first := l.Limit[kind], l.reported[kind]
-	if limit.Setting == "" || l.planned[kind] <= limit.Max || first != nil && (!isAgain || *first != of) {
+	l.planned[as]++
+	limit, sure, perhaps := l.Limit[as.kind], l.planned[planned{as.kind, true}], l.planned[planned{as.kind, false}]
+	as.isSure = isSure && sure > limit.Max
+	first, isReported := l.reported[as]
+	if limit.Setting == "" || sure+perhaps <= limit.Max || isReported && (!isAgain || first != of) {
 		return nil
 	}
-	l.reported[kind] = &of
-	return &LimitError{Kind: kind, Limit: limit, Sent: l.sent, Planning: true}
+	l.reported[as] = of
+	return &LimitError{Kind: as.kind, Limit: limit, Sent: l.sent, Planning: true, IsSure: as.isSure}
 }
 
 // take counts a request that is about to be sent. Each one beyond
@@ -92,6 +101,7 @@ type LimitError struct {
 	Kind     Kind
 	Sent     [2]int64 // by Kind, before it and by this process
 	Planning bool
+	IsSure   bool // while planning: the apply sends more than the limit allows
 }
 
 // Error names the limit.

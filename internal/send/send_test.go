@@ -99,28 +99,39 @@ func TestSend_cannotAdopt(t *testing.T) {
 func TestLimits_Plan(t *testing.T) {
 	create := func(name string) Request { return Request{Wanted: journal.Wanted{Name: name}} }
 	message := func(name string) Request { return Request{Wanted: journal.Wanted{Name: name, Job: "job-" + name}} }
-	a, b, c, unnamed := create("a"), create("b"), create("c"), create("")
+	a, b, c, d, unnamed := create("a"), create("b"), create("c"), create("d"), create("")
 	jobs := func(most int64) [2]Limit { return [2]Limit{Create: {Setting: "max_new_jobs", Max: most}} }
 	messages := [2]Limit{Message: {Setting: "max_messages", Max: 1}}
 	for name, test := range map[string]struct {
-		limit [2]Limit
-		plans []Request
-		fails int // the call that returns an error, from 1
+		limit  [2]Limit
+		plans  []Request
+		fails  int // the call that returns an error, from 1
+		unsure int // how many of the plans, the first ones, may send nothing
+		warns  int // the call that returns an error of which the plan is not sure
 	}{
-		"no limit":                    {[2]Limit{}, []Request{a, b}, 0},
-		"none allowed":                {jobs(0), []Request{a, b}, 1},
-		"one error for all beyond it": {jobs(2), []Request{a, b, c, create("d")}, 3},
-		"planned again":               {jobs(2), []Request{a, a, b, a, b}, 0},
-		"names not known yet":         {jobs(2), []Request{unnamed, unnamed, unnamed}, 3},
-		"messages, of which a refresh turns one into a replacement": {messages, []Request{message("a"), message("a"), a, message("b"), message("a")}, 5},
+		"no limit":                    {plans: []Request{a, b}},
+		"none allowed":                {limit: jobs(0), plans: []Request{a, b}, fails: 1},
+		"one error for all beyond it": {limit: jobs(2), plans: []Request{a, b, c, d}, fails: 3},
+		"planned again":               {limit: jobs(2), plans: []Request{a, a, b, a, b}},
+		"names not known yet":         {limit: jobs(2), plans: []Request{unnamed, unnamed, unnamed}, fails: 3},
+		"not sure":                    {limit: jobs(2), plans: []Request{a, b, c, d}, unsure: 4, warns: 3},
+		"… of some of them":           {limit: jobs(2), plans: []Request{a, b, c, d}, unsure: 2, warns: 3},
+		"… and too many for sure":     {limit: jobs(1), plans: []Request{a, b, c, d}, unsure: 2, warns: 2, fails: 4},
+		"… and sure when planned again": {
+			limit: jobs(1), plans: []Request{a, b, a, b}, unsure: 2, warns: 2, fails: 4,
+		},
+		"messages, of which a refresh turns one into a replacement": {
+			limit: messages, plans: []Request{message("a"), message("a"), a, message("b"), message("a")}, fails: 5,
+		},
 		"messages to imported jobs": {
-			messages, []Request{{Wanted: journal.Wanted{Job: "1"}}, {Wanted: journal.Wanted{Job: "1"}}, {Wanted: journal.Wanted{Job: "2"}}}, 3,
+			limit: messages, plans: []Request{{Wanted: journal.Wanted{Job: "1"}}, {Wanted: journal.Wanted{Job: "1"}}, {Wanted: journal.Wanted{Job: "2"}}}, fails: 3,
 		},
 	} {
 		limits := Limits{Limit: test.limit}
 		for i, request := range test.plans {
-			if err := limits.Plan(request); (err != nil) != (i+1 == test.fails) {
-				t.Errorf("%s: call %d: %v", name, i+1, err)
+			err := limits.Plan(request, i >= test.unsure)
+			if (err != nil) != (i+1 == test.fails || i+1 == test.warns) || err != nil && err.IsSure != (i+1 == test.fails) {
+				t.Errorf("%s: call %d: %+v", name, i+1, err)
 			}
 		}
 	}
@@ -133,7 +144,7 @@ func TestLimits_concurrentCallers(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			if planning.Plan(Request{Wanted: journal.Wanted{Job: fmt.Sprint(i)}}) != nil {
+			if planning.Plan(Request{Wanted: journal.Wanted{Job: fmt.Sprint(i)}}, true) != nil {
 				refused.Add(1)
 			}
 			if applying.take(Message) == nil {

@@ -42,6 +42,7 @@ type job struct {
 	status           string // from endsAt on; active before
 	endsAt           time.Time
 	firstTerminalGet time.Time
+	wasCompleted     bool // in this turn, before it was archived
 
 	staleRecord map[string]any
 	staleUntil  time.Time
@@ -63,11 +64,12 @@ func (j *job) begin(prompt string, script Script, now time.Time) {
 	j.script = script
 	j.status = cmp.Or(script.Status, statusCompleted)
 	j.endsAt = now.Add(script.Duration)
-	j.firstTerminalGet = time.Time{}
+	j.firstTerminalGet, j.wasCompleted = time.Time{}, false
 }
 
 // force sets the status from outside.
 func (j *job) force(status string, now time.Time) {
+	j.wasCompleted = j.statusAt(now) == statusCompleted || j.wasCompleted && status == statusArchived
 	j.status, j.endsAt = status, now
 	j.firstTerminalGet, j.staleRecord = time.Time{}, nil
 }
@@ -79,10 +81,11 @@ func (j *job) statusAt(now time.Time) string {
 	return j.status
 }
 
-// pullRequest returns the link, or "" if there is none.
+// pullRequest returns the link, or "" if there is none. A job that was archived while it was active has
+// none.
 func (j *job) pullRequest(now time.Time) string {
 	status := j.statusAt(now)
-	if j.script.NoPullRequest || status != statusCompleted && status != statusArchived {
+	if j.script.NoPullRequest || now.Before(j.endsAt.Add(j.script.LinkAfter)) || status != statusCompleted && !(status == statusArchived && j.wasCompleted) {
 		return ""
 	}
 	return j.pull

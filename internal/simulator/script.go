@@ -28,6 +28,8 @@ type Script struct {
 	Status string
 	// NoPullRequest leaves prLink null, as it is for active and failed jobs.
 	NoPullRequest bool
+	// LinkAfter is how long prLink stays null after the job has completed.
+	LinkAfter time.Duration
 	// NoMessages is the status with which the job refuses messages once it has finished; 0: it accepts them.
 	NoMessages int
 	// Stale is how long after a message its response and every GET still show the

@@ -181,7 +181,7 @@ func TestDirectives(t *testing.T) {
 	for prompt, want := range map[string]end{
 		"Add a quickstart":               {time.Minute, "completed", true},
 		"[simulate: 1m30s, failed]":      {90 * time.Second, "failed", false},
-		"[simulate:archived,0s]":         {0, "archived", true},
+		"[simulate:archived,0s]":         {0, "archived", false},
 		"[simulate: active ]":            {time.Time{}.Sub(start), "active", false}, // never
 		"[simulate: no-pull-request]":    {time.Minute, "completed", false},
 		"[simulate: 20s, stale=5s] more": {20 * time.Second, "completed", true},

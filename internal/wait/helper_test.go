@@ -57,15 +57,24 @@ func (p *poller) PollJob(ctx context.Context, _, _ string) (*agentapi.Job, error
 	}
 	switch a := p.answers[min(len(p.at), len(p.answers))-1].(type) {
 	case agentapi.Status:
-		return &agentapi.Job{ID: "job_1", Status: a}, nil
+		return withLink(a), nil
 	case func() agentapi.Status:
-		return &agentapi.Job{ID: "job_1", Status: a()}, nil
+		return withLink(a()), nil
 	case *agentapi.Job:
 		return a, nil
 	case error:
 		return nil, a
 	}
 	panic("not an answer")
+}
+
+// withLink is a job with a link, if it has completed.
+func withLink(status agentapi.Status) *agentapi.Job {
+	job := &agentapi.Job{ID: "job_1", Status: status}
+	if status == completed {
+		job.PRLink = new("https://x.invalid/1")
+	}
+	return job
 }
 
 // wait waits for job_1, and checks what every *Error says. It returns an empty

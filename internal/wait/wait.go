@@ -16,6 +16,10 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
+// linkTime is how long a job is read again that has completed without a link: a service may show
+// the link of its pull request some seconds after the status.
+const linkTime = 10 * time.Second
+
 var errNoStatus = errors.New("the response has no status")
 
 // Poller retrieves a job once; *agentapi.Client is one. Any error but ErrUnavailable ends a wait.
@@ -77,10 +81,33 @@ func (w Waiter) Wait(ctx context.Context, target Target) (last *agentapi.Job, sa
 			return p.last, p.sawActive, p.fail(context.Cause(ctx))
 		}
 		if done, err := p.classify(job, err); done || err != nil {
-			return p.last, p.sawActive, err
+			return w.AwaitLink(ctx, target.ProjectID, p.last), p.sawActive, err
 		}
 		pause = max(w.Schedule.next(time.Since(start)), p.retryAfter(ctx, w.Schedule.Max))
 	}
+}
+
+// AwaitLink reads a job that has completed without a link for some seconds more, and returns its
+// record, with the link if one came; any other record it returns at once. The job has completed
+// whatever these reads show, so neither their failures nor the end of ctx are errors. They come at
+// the shortest interval first, and then each doubles the time.
+func (w Waiter) AwaitLink(ctx context.Context, projectID string, job *agentapi.Job) *agentapi.Job {
+	if job == nil || job.Status != agentapi.StatusCompleted || job.PRLink != nil {
+		return job
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*linkTime/2) // if the last one gets no response
+	defer cancel()
+	start, age := time.Now(), time.Duration(0)
+	for ; age < linkTime; age = time.Since(start) {
+		if sleep.For(ctx, min(max(age, w.Schedule.Min), linkTime/4, linkTime-age)) != nil {
+			break
+		}
+		again, err := w.Poller.PollJob(ctx, projectID, job.ID)
+		if err == nil && again.Status == agentapi.StatusCompleted && again.PRLink != nil {
+			return again
+		}
+	}
+	return job
 }
 
 // progress is what a wait has observed so far.

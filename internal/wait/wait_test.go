@@ -94,6 +94,52 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// A link may come some seconds after the status. A job that has completed has done so whatever is read then. (P05)
+func TestAwaitLink(t *testing.T) {
+	t.Parallel()
+	bare := &agentapi.Job{ID: "job_1", Status: completed}
+	all := func(answers ...any) []any { return answers }
+	for name, tc := range map[string]struct {
+		answers []any
+		min     time.Duration
+		limit   time.Duration // of the whole wait; 0: two hours
+		latency time.Duration // of each read
+		hasLink bool
+		polls   int
+		seconds float64
+	}{
+		"with a link":              {answers: all(completed), hasLink: true, polls: 1},
+		"a link 3 s later":         {answers: all(bare, bare, bare, completed), hasLink: true, polls: 4, seconds: 3.2},
+		"… after failures":         {answers: all(bare, fault500, fault401, completed), hasLink: true, polls: 4, seconds: 3.2},
+		"no link":                  {answers: all(bare), polls: 7, seconds: 10},
+		"no link, seldom read":     {answers: all(bare), min: time.Minute, polls: 5, seconds: 10},
+		"only failures":            {answers: all(bare, fault401, fault404, fault500), polls: 7, seconds: 10},
+		"then archived":            {answers: all(bare, agentapi.StatusArchived), polls: 7, seconds: 10},
+		"then failed":              {answers: all(bare, failed), polls: 7, seconds: 10},
+		"then active":              {answers: all(bare, active, noStatus), polls: 7, seconds: 10},
+		"no further response":      {answers: all(bare), latency: time.Hour, polls: 2, seconds: 3615},
+		"timeouts expire meantime": {answers: all(bare), limit: 2 * time.Second, polls: 3, seconds: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPoller(tc.answers...)
+				p.latency = tc.latency
+				ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tc.limit, 2*time.Hour))
+				defer cancel()
+				waiter := Waiter{Poller: p, Schedule: Schedule{Min: cmp.Or(tc.min, usual.Min), Max: usual.Max}}
+				job, _, err := waiter.Wait(ctx, Target{ProjectID: "p", JobID: "job_1"})
+				if err != nil || job.Status != completed || (job.PRLink != nil) != tc.hasLink {
+					t.Fatalf("%+v, %v, want a completed job with a link: %t", job, err, tc.hasLink)
+				}
+				if took := time.Since(p.start).Seconds(); took != tc.seconds || len(p.at) != tc.polls {
+					t.Errorf("%d polls in %vs, want %d in %vs", len(p.at), took, tc.polls, tc.seconds)
+				}
+			})
+		})
+	}
+}
+
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

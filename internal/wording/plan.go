@@ -28,16 +28,20 @@ const (
 		"Job {job} failed, and no run waited for it. Apply sends nothing because of that.\n\n" +
 		"Set on_failure in the wait block: with \"error\" each apply fails until there is another job, \"retry\" starts one, and \"warn\" ends " +
 		"this warning."
+	ArchivedUnnoticed Text = "Agent job archived\n" +
+		"Job {job} " + archivedUnseen + " No run waited for it. Apply sends nothing because of that.\n\n" +
+		"Set on_failure in the wait block: with \"error\" each apply fails until there is another job, and \"warn\" ends this warning."
 	Unconfirmed Text = "Message to agent job unconfirmed\n" +
 		"An earlier apply sent the prompt to job {job} and received no response. It is not sent again automatically.\n\n" +
 		decideMessage
 )
 
-// FailedEarlier describes a failed job that stays in the state, so that the apply fails. request is
+// FailedEarlier describes a job that counts as failed and stays in the state, so that the apply fails. request is
 // the job's last one.
 func FailedEarlier(job Job, request string) Diagnostic {
-	return diagnostic("Agent job failed",
-		fmt.Sprintf("Job %s failed. This plan has no new prompt for it, so apply sends nothing and fails.", job),
+	summary, what := failed(job, "failed.")
+	return diagnostic(summary,
+		fmt.Sprintf("Job %s %s This plan has no new prompt for it, so apply sends nothing and fails.", job, what),
 		Next{Request: request}.another(instead)+keepFailed)
 }
 

@@ -183,7 +183,10 @@ func BeyondLimit(err error, r send.Request) Diagnostic {
 		summary, request = "Too many messages to agent jobs", "message"
 		check = "what changes the prompts, for example a new version of a module"
 	}
-	destroy := ""
+	destroy, unsure := "", ""
+	if e.Planning && !e.IsSure {
+		unsure = "The plan does not know yet how much apply sends. Apply stops at the limit."
+	}
 	if e.Planning {
 		destroy = "If this is a destroy, add -refresh=false. Without it, Terraform plans the configuration before it plans the destroy."
 	}
@@ -191,6 +194,7 @@ func BeyondLimit(err error, r send.Request) Diagnostic {
 		fmt.Sprintf("%s: the prompt for %s was not sent, because it would be %s %d of this run. Sent until then with this "+
 			"provider configuration, including requests that failed: %d new jobs and %d messages.",
 			e.Setting, target(r), request, e.Max+1, e.Sent[send.Create], e.Sent[send.Message]),
+		unsure,
 		"If this number is intended, raise the limit, or apply in parts with -target: each run counts from zero. Otherwise check "+check+".",
 		destroy)
 }

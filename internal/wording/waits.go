@@ -31,7 +31,7 @@ const (
 	// Resumes says what follows Ctrl-C.
 	Resumes = "The job is in the state. The next apply resumes waiting without sending anything."
 
-	keepFailed = " To keep the failed job, set on_failure = \"warn\" in the wait block."
+	keepFailed = " To keep this job, set on_failure = \"warn\" in the wait block."
 	// Terraform plans to replace a tainted resource, and with prevent_destroy that plan fails.
 	// unprotect says how an apply can still keep the job, or start another one.
 	unprotect = " If prevent_destroy stops the plan, first run: terraform (or tofu) untaint ADDRESS to keep the job, " +
@@ -131,14 +131,26 @@ const LostInAction = notFound + "The service had accepted the prompt.\n\n{cause}
 // noLink is said of a null link: a job without a pull request may have committed directly.
 const noLink = "The service shows no pull request."
 
-// Failed describes a job that failed during a wait.
-func Failed(job Job, next string) Diagnostic {
-	return diagnostic("Agent job failed",
-		fmt.Sprintf("Job %s accepted its prompt and then failed: the service hit an error that it could not recover from.", job),
-		link("Its pull request: ", job), next)
+// archivedUnseen says why an archived job counts as failed.
+const archivedUnseen = "was archived before any run saw it complete, so it counts as failed. " +
+	"Check it in the service's dashboard: its work may be unfinished."
+
+// failed is the summary of a job that counts as failed, and what has become of it: byItself, if it
+// was not archived.
+func failed(job Job, byItself string) (summary, what string) {
+	if job.Status == string(agentapi.StatusArchived) {
+		return "Agent job archived", archivedUnseen
+	}
+	return "Agent job failed", byItself
 }
 
-// Archived describes a job that a wait found archived.
+// Failed describes a job that counts as failed after a wait.
+func Failed(job Job, next string) Diagnostic {
+	summary, what := failed(job, "then failed: the service hit an error that it could not recover from.")
+	return diagnostic(summary, fmt.Sprintf("Job %s accepted its prompt and %s", job, what), link("Its pull request: ", job), next)
+}
+
+// Archived describes a job that a wait found archived, with a link.
 const Archived Text = "Agent job archived\n" +
 	"Job {job} was archived, and this run has not seen it complete. Check it in the service's dashboard: its work may be unfinished. " +
 	"It can no longer be sent messages: a new prompt needs a new job."

@@ -35,14 +35,14 @@ func mutants() map[string]mutant {
 		},
 		"the provider waits for the response": {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
 		"the id is in the state before the wait": {
-			"job/outcome.go", "	out.marks.record.Adoption = operation.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Adoption()\n	if out.planned != nil {\n		out.save(ctx, job)\n	}\n", create,
+			"job/outcome.go", "	out.marks.record.Adoption = operation.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Adoption()\n	if isMessage {\n		out.save(ctx, job)\n	}\n", create,
 		},
 		"a job that has not finished is red": {
 			"job/await.go", "	addError(out.diags, text)\n", "	addWarning(out.diags, text)\n", "create times out",
 		},
 		"Ctrl-C does not taint": {"job/await.go", "errors.Is(err, context.Canceled)", "false", create},
 		"an accepted message is in the state": {
-			"job/outcome.go", "	out.marks.record.Adoption = operation.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Adoption()\n	if out.planned == nil {\n		out.save(ctx, job)\n	}\n", message,
+			"job/outcome.go", "	out.marks.record.Adoption = operation.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Adoption()\n	if !isMessage {\n		out.save(ctx, job)\n	}\n", message,
 		},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response"},

@@ -173,7 +173,8 @@ func (p *player) check(t turn, number int) observed {
 	p.broken = p.broken || t.Killed || t.Post != "" || t.Unapplied
 	applies := slices.Contains([]string{apply, replace, taint}, t.Does) && !t.Unapplied && !t.Killed && !p.dead
 	if status, _ := p.cli.Get("status").(string); applies && !got.failed {
-		isDone := status == completed || status == archived || status == failed && (t.OnFailure == "warn" || t.NoWait)
+		isArchived := status == archived && p.cli.Get("pr_link") != nil // else it never completed
+		isDone := status == completed || isArchived || ended(status) && (t.OnFailure == "warn" || t.NoWait)
 		want(isDone || t.NoWait && !ended(status), "green, and its job is %s", status)
 		want(!p.cli.Tainted, "green, and tainted")
 	}
