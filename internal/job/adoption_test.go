@@ -27,6 +27,7 @@ const (
 	mayUnknown     = "WARNING: Outcome of agent job create unknown"
 	unknownCreate  = "ERROR: Outcome of agent job create unknown"
 	mayOtherJob    = "WARNING: Name has another agent job"
+	getsAnother    = "WARNING: Name gets another agent job"
 	otherJob       = "ERROR: Name has another agent job"
 	duplicate      = "ERROR: Duplicate agent job name"
 	countsAsSent   = "WARNING: Message of an earlier run counts as sent"

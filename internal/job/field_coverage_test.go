@@ -66,7 +66,7 @@ func TestFieldCoverage(t *testing.T) {
 // What a message or a resumed wait reads is in the state of its apply, also what was null before: the plan has promised only what
 // never changes. Red without: markRunUnknown; without a field of shownJob in it.
 func TestPlanPromisesOnlyWhatStays(t *testing.T) {
-	stays := []string{"id", "project_id", "messages"}
+	stays := []string{"id", "project_id", "messages", "prompt_wo_hash"}
 	for name, next := range map[string]attrs{
 		"a resumed wait": {"prompt": "write"},
 		"a message":      {"prompt": "write more", "wait": attrs{"enabled": false}},

@@ -58,9 +58,7 @@ func TestPlanBeyondLimit(t *testing.T) {
 	}
 	none := func(l *life) { l.config["max_new_jobs"] = 0 }
 	same := func(before func(*life), known, planned attrs, says ...string) []step {
-		if says = append([]string{"Apply stops at the limit."}, says...); len(says) == 1 {
-			says = append(says, adopted, adopted)
-		}
+		says = append([]string{"Apply stops at the limit."}, says...)
 		return []step{{objects: both("A", known), creates: 2}, {before: before, objects: later(known, planned), says: says, creates: 2}}
 	}
 	archived := func(l *life) {
@@ -79,7 +77,7 @@ func TestPlanBeyondLimit(t *testing.T) {
 		"perhaps, by triggers":   same(none, triggers, attrs{"triggers": unknown{}}),
 		"perhaps, by a name":     same(none, nil, attrs{"name": unknown{}}),
 		"perhaps, by a project":  same(none, attrs{"project_id": harness.Project}, attrs{"project_id": unknown{}}),
-		"perhaps, by a prompt":   same(archived, nil, attrs{"prompt": unknown{}}, newJob, newJob, adopted, "Agent job archived", adopted, "Agent job archived"),
+		"perhaps, by a prompt":   same(archived, nil, attrs{"prompt": unknown{}}, newJob, newJob, "Agent job archived", "Agent job archived"),
 		"perhaps, and tainted":   same(tainted, triggers, attrs{"triggers": unknown{}}),
 		"perhaps, and all new":   {{before: limit("max_new_jobs"), objects: later(triggers, attrs{"triggers": unknown{}}), says: []string{"WARNING: " + tooManyJobs, "ERROR: " + tooManyJobs}, creates: 1}},
 		"perhaps, of one of two": {{before: limit("max_new_jobs"), objects: []object{later(triggers, attrs{"triggers": unknown{}})[0], named("b", "A")}, says: []string{"WARNING: " + tooManyJobs, "ERROR: " + tooManyJobs}, creates: 1}},

@@ -65,7 +65,7 @@ func TestNames(t *testing.T) {
 			{before: func(l *life) { l.isTest = true }, objects: onlyA, creates: 1}, {objects: []object{gone("a")}, creates: 1}, {objects: onlyA, creates: 2},
 		},
 		"two projects":          {{objects: []object{a, named("a", "B").at("other").with(attrs{"project_id": "proj_2"})}, creates: 2}},
-		"two jobs get one name": {both, {objects: []object{a, named("a", "B").at("b")}, says: []string{duplicate, mayOtherJob}, creates: 2, after: has("a 1", "b 2")}},
+		"two jobs get one name": {both, {objects: []object{a, named("a", "B").at("b")}, says: []string{duplicate, getsAnother}, creates: 2, after: has("a 1", "b 2")}},
 	}
 	for _, isFirst := range []bool{true, false} {
 		inOrder := func(one, other object) []object {

@@ -72,7 +72,7 @@ func TestReplacement(t *testing.T) {
 			"cut short, and continued": {
 				{objects: short("slow"), says: []string{stillRunning}, creates: 1},
 				{objects: a, says: []string{mayStop, stops}, creates: 1, after: has("docs 1")},
-				{before: func(l *life) { l.s.SetStatus(l.s.OnlyJob(l.t).ID, "completed") }, objects: a, says: []string{mayOtherJob, mayOtherJob}, creates: 2, after: has("docs 2")},
+				{before: func(l *life) { l.s.SetStatus(l.s.OnlyJob(l.t).ID, "completed") }, objects: a, says: []string{getsAnother, getsAnother}, creates: 2, after: has("docs 2")},
 			},
 			"N25 failed":                                        {failed1, {objects: fail, says: append(says(adopted), "the next apply sends nothing, and fails again"), creates: 1}, again, {objects: a, creates: 2, after: has("docs 2")}, stays(2)},
 			"failed, and another name":                          {failed1, {objects: of("A", attrs{"name": "other"}), creates: 2, after: has("docs 1!", "other 2")}},
@@ -118,7 +118,7 @@ func TestReplacement(t *testing.T) {
 			}
 			lives["N22 triggers that are not known yet, and the same, with another prompt"] = []step{
 				{objects: of("A", triggers("1")), creates: 1},
-				{objects: later(of("B", triggers("1")), triggers(unknown{})), says: []string{mayOtherJob}, creates: 2, after: has("docs 2")},
+				{objects: later(of("B", triggers("1")), triggers(unknown{})), says: []string{getsAnother}, creates: 2, after: has("docs 2")},
 			}
 		}
 		if createFirst { // an adoption counts although the job cannot be read, so the old object does not free the name

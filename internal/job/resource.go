@@ -291,6 +291,10 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	default:
 		isWanted, err = j.Release(ctx, object)
 	}
+	if errors.Is(err, context.Canceled) {
+		addError(&resp.Diagnostics, wording.NotRemoved.Of(job.facts(), nil))
+		return
+	}
 	if err != nil && isReplaced { // the create that follows would fail, with the old job out of the state
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), err))
 		return

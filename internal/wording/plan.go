@@ -5,7 +5,6 @@ package wording
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
@@ -57,25 +56,30 @@ func Foreseen(outcome send.Outcome, r send.Request) (text Diagnostic, isNeeded b
 	if !outcome.Result.Stops() {
 		return text, false
 	}
-	return stopped(outcome, r, "Apply sends nothing and fails until you decide."), true
+	return stopped(outcome, r, true), true
 }
 
-// stopped describes what the record of a name says that stops a request, with the effect on the
-// run.
-func stopped(outcome send.Outcome, r send.Request, effect string) Diagnostic {
-	record := outcome.Record
+// stopped describes what the record of a name says that stops a request, in a plan or in an apply.
+func stopped(outcome send.Outcome, r send.Request, isPlanned bool) Diagnostic {
+	effect := func(long string) string {
+		if isPlanned {
+			return "Apply sends nothing and fails " + long + "."
+		}
+		return "Nothing was sent."
+	}
+	record, decided := outcome.Record, effect("until you decide")
 	name, at, job := Quote(r.Name), sentAt(record), Job{ID: escape.Printable(record.Job), Project: r.Project}
 	switch result := outcome.Result; {
 	case result == send.Running:
 		return diagnostic(summaryRunning,
 			fmt.Sprintf("The name %s has job %s, which was last sent another prompt, at %s, and is still running. While it runs, no other job "+
-				"starts under the name with the same triggers. %s", name, job, at, strings.Replace(effect, "until you decide", "as long as it runs", 1)),
+				"starts under the name with the same triggers. %s", name, job, at, effect("as long as it runs")),
 			"Once it is done, apply again: that starts another job with the new prompt. To start one now, beside it, change triggers. "+
 				"To keep it instead, restore its prompt and apply, which adopts it.")
 	case result == send.OtherJob && !record.IsUnknownCreate():
 		return diagnostic(summaryNameOtherJob,
 			fmt.Sprintf("In the journal, the name %s has job %s, and not job %s. The state may be an older one, or a run that replaced the job may "+
-				"have been killed. %s", name, job, r.Job, effect),
+				"have been killed. %s", name, job, r.Job, decided),
 			fmt.Sprintf("To go on with job %s, run these commands and apply, which sends nothing:\n"+
 				"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS %s/%s\n"+
 				"To keep job %s, give the other one up: %s.", job.ID, r.Project, job.ID, r.Job, giveUp(record)))
@@ -86,9 +90,9 @@ func stopped(outcome send.Outcome, r send.Request, effect string) Diagnostic {
 		}
 		return diagnostic(summaryUnknownCreate,
 			fmt.Sprintf("An earlier run sent a prompt under the name %s to project %s at %s, and no response shows whether a job was started. %s",
-				name, r.Project, at, effect), remove, waysOut(r.Project, record))
+				name, r.Project, at, decided), remove, waysOut(r.Project, record))
 	case result == send.Unreadable:
-		return unreadable(outcome, r, effect)
+		return unreadable(outcome, r, effect("as long as that lasts"))
 	}
 	return diagnostic("Outcome of another run's request unknown", fmt.Sprintf(
 		"Another run sends a prompt under the name %s in project %s, and has not recorded the outcome. Apply waits for it.", name, r.Project))
@@ -100,7 +104,7 @@ func BesideAnother(r send.Request, record *journal.Record) Diagnostic {
 	if !record.HasArguments(r.Wanted) {
 		differs = "other triggers"
 	}
-	return diagnostic(summaryNameOtherJob,
+	return diagnostic("Name gets another agent job",
 		fmt.Sprintf("The name %s has job %s in project %s, which has %s and was last sent a prompt at %s. "+
 			"A create of the name starts another job, and sends nothing to that one.",
 			Quote(r.Name), escape.Printable(record.Job), r.Project, differs, sentAt(record)),

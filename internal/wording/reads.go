@@ -28,7 +28,10 @@ const (
 	ImportFailed Text = "Failed to import agent job\n" +
 		"Job {job} could not be read, so nothing was imported. An import sends no prompt.\n\n{cause}"
 	ImportUnconfigured Text = "Failed to import agent job\nJob {job} was not imported" + unconfigured
-	ActiveRemoved      Text = "Active agent job removed from state\n" +
+	NotRemoved         Text = "Agent job not removed from state\n" +
+		"Job {job} stays in the state, because this run was interrupted while it waited for the outcome of another run's request. " +
+		"Nothing was sent.\n\nApply again."
+	ActiveRemoved Text = "Active agent job removed from state\n" +
 		"Job {job} was active when it was last read. This run sent nothing to it. The service cannot cancel a job, so it may still be " +
 		"running and open a pull request. Check it in the service's dashboard."
 )

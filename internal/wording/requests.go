@@ -46,7 +46,7 @@ func NotAccepted(outcome send.Outcome, r send.Request) Diagnostic {
 	case send.Unknown, send.EarlierUnknown:
 		return unknownOutcome(outcome, r)
 	case send.Running, send.OtherJob, send.Unreadable:
-		return stopped(outcome, r, "Nothing was sent.")
+		return stopped(outcome, r, false)
 	case send.NotAdopted:
 		return diagnostic("Agent job not created", fmt.Sprintf(
 			"The plan was to adopt job %s in project %s, which is no longer the job of the name %s. Nothing was sent.",
@@ -103,7 +103,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request) Diagnostic {
 	sent := "The prompt was sent to " + target(r)
 	why := cause(outcome.Err)
 	if outcome.Result == send.EarlierUnknown && r.Kind() == send.Create {
-		return stopped(outcome, r, "Nothing was sent.")
+		return stopped(outcome, r, false)
 	}
 	if outcome.Result == send.EarlierUnknown {
 		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target(r), sentAt(outcome.Record))

@@ -70,8 +70,7 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 		has, not string
 	}{
 		{409, true, newJob, "-replace"}, {422, true, newJob, "shorten"},
-		{422, false, "change or shorten it and apply: that sends it to this job", newJob}, {422, false, "Unchanged, it is sent again", newJob},
-		{409, false, "The next apply sends the prompt again.", newJob},
+		{413, false, "Shorten the prompt", newJob}, {422, false, "The next apply sends the prompt again.", newJob},
 	} {
 		refusal := send.Outcome{Result: send.NoEffect, Err: &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: test.status}}
 		refusal.BecameClosed = test.isClosed
@@ -97,6 +96,45 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 			if got := NotAccepted(outcome, request).Detail; !strings.HasSuffix(got, "\n"+want) {
 				t.Errorf("%+v: %s", failure, got)
 			}
+		}
+	}
+}
+
+// What stops a create is said by its plan and by its apply, with the effect of each. Beside which job another one starts is said with what
+// differs.
+func TestForeseen(t *testing.T) {
+	t.Parallel()
+	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs", Arguments: "2"}}
+	record := &journal.Record{Project: "proj_1", Name: "docs", Job: "job_2", Last: &journal.Request{ID: "abcdefghijklmnop", Arguments: journal.Hash("2")}}
+	others, unknown := *record, *record
+	others.Last, unknown.Job, unknown.Last = new(journal.Request), "", &journal.Request{ID: record.Last.ID, Unknown: true}
+	for _, row := range []struct {
+		outcome     send.Outcome
+		plan, apply string // parts of the detail; apply empty: it says nothing
+	}{
+		{send.Outcome{Result: send.Running, Record: record}, "Apply sends nothing and fails as long as it runs.", "the same triggers. Nothing was sent."},
+		{send.Outcome{Result: send.Unreadable, Record: record, Err: io.EOF}, "Apply sends nothing and fails as long as that lasts.", "read now. Nothing was sent."},
+		{send.Outcome{Result: send.EarlierUnknown, Record: &unknown}, "Apply sends nothing and fails until you decide.", "was started. Nothing was sent."},
+		{send.Outcome{Result: send.Waiting, Record: record}, "Apply waits for it.", ""},
+	} {
+		if got, isNeeded := Foreseen(row.outcome, request); !isNeeded || !strings.Contains(got.Detail, row.plan) {
+			t.Errorf("%q is missing in a plan: %s", row.plan, got.Detail)
+		}
+		if row.apply == "" {
+			continue
+		}
+		if got := NotAccepted(row.outcome, request); !strings.Contains(got.Detail, row.apply) || strings.Contains(got.Detail, "Apply sends nothing") {
+			t.Errorf("%q is missing in an apply: %s", row.apply, got.Detail)
+		}
+	}
+	for record, want := range map[*journal.Record]string{record: "has another prompt and was", &others: "has other triggers and was"} {
+		if got := BesideAnother(request, record); !strings.Contains(got.Detail, want) {
+			t.Errorf("%q is missing in: %s", want, got.Detail)
+		}
+	}
+	for _, result := range []send.Result{send.Sent, send.Adopted, send.AlreadySent, send.Closed} {
+		if got, isNeeded := Foreseen(send.Outcome{Result: result, Record: record}, request); isNeeded {
+			t.Errorf("%d: %s", result, got.Detail)
 		}
 	}
 }
@@ -135,13 +173,21 @@ func TestTexts_complete(t *testing.T) {
 	}
 	for kind, request := range map[string]send.Request{
 		"create":  {Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign}, PlannedJob: "job_1"},
-		"message": {Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign, Job: "job_1"}, PlannedJob: "job_1"}, // of a broken create
+		"message": {Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign, Job: "job_1"}, PlannedJob: "job_1"},
 	} {
-		for verdict := journal.Send; verdict <= journal.OtherJob; verdict++ {
-			if verdict != journal.OtherJob || kind == "message" {
-				complete(fmt.Sprint("a plan of a ", kind, ", verdict ", verdict), WillStop(verdict, request, recordOf("job_2"+foreign)))
+		for result := send.Sent; result <= send.Waiting; result++ {
+			if result == send.OtherJob && kind == "create" {
+				continue
+			}
+			text, isNeeded := Foreseen(send.Outcome{Result: result, Record: recordOf("job_2" + foreign), Err: io.EOF}, request)
+			if isNeeded != result.Stops() {
+				t.Errorf("a plan of a %s, result %d, says %q", kind, result, text)
+			}
+			if isNeeded {
+				complete(fmt.Sprint("a plan of a ", kind, ", result ", result), text)
 			}
 		}
+		complete("beside another", BesideAnother(request, recordOf("job_2"+foreign)))
 		for result := send.NoEffect; result <= send.Closed; result++ {
 			out := send.Outcome{Result: result, Record: recordOf("job_2" + foreign), Err: io.EOF}
 			if result == send.BeyondLimit {
@@ -156,7 +202,6 @@ func TestTexts_complete(t *testing.T) {
 				complete(fmt.Sprint("a ", kind, " of an action, result ", result), NotAccepted(out, ofAction))
 			}
 		}
-		complete("beside another", BesideAnother(request, recordOf("job_2"+foreign)))
 	}
 	job := Job{ID: "job_1", Project: "proj_1", Status: "active"}
 	record := recordOf("job_2" + foreign)
@@ -170,6 +215,7 @@ func TestTexts_complete(t *testing.T) {
 		"… of claims":         ListedPending([]*journal.Record{claimed}),
 		"… of unknown ones":   ListedUnknown([]*journal.Record{record}),
 		"an unusable journal": JournalUnusable(errors.New(foreign)),
+		"given up late":       GivenUpLate.Of(job, nil),
 	} {
 		complete(what, text)
 	}
