@@ -305,7 +305,7 @@ func TestDemo(t *testing.T) {
 // Every configuration in examples/ is run by a test, those of modules by
 // TestAccModule, which finds them itself. AWS and Azure are not at hand: make lint parses their files.
 func TestEveryExampleIsRun(t *testing.T) {
-	run := []string{"demo/main.tf"} // by TestDemo
+	run := []string{"demo/main.tf"} // by TestDemo and TestAccReadme
 	for _, test := range examples() {
 		run = append(run, test.files...)
 	}
@@ -317,12 +317,5 @@ func TestEveryExampleIsRun(t *testing.T) {
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })
 	if diff := cmp.Diff(there, slices.Compact(run)); diff != "" {
 		t.Errorf("examples that exist (-) and that are run (+):\n%s", diff)
-	}
-}
-
-// The configuration in the README is the one that make demo runs.
-func TestReadme(t *testing.T) {
-	if !strings.Contains(read(t, "../README.md"), "```terraform\n"+read(t, "demo/main.tf")+"```\n") {
-		t.Error("README.md does not show examples/demo/main.tf as it is")
 	}
 }
