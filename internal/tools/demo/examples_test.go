@@ -310,7 +310,7 @@ func TestEveryExampleIsRun(t *testing.T) {
 		run = append(run, test.files...)
 	}
 	run = append(run, migrating, pipelines+"bucket/main.tf", pipelines+"backend-azurerm.tf", recipes+"output.tf",
-		pipelines+"main.tf", pipelines+"backend-s3.tf", caller, pipelines+"gitlab.yml", pipelines+"gitlab-template.yml",
+		pipelines+"agent.tf", caller, pipelines+"gitlab.yml", pipelines+"gitlab-template.yml",
 		recipes+"files.yml", recipes+"merged.yml", recipes+"notify.yml", recipes+"projects.yml", recipes+"release.yml", recipes+"schedule.yml")
 	slices.Sort(run)
 	there := slices.DeleteFunc(filesIn(t, root+"/examples", ".tf", ".tfquery.hcl", ".yml", ".yaml", ".md"),
