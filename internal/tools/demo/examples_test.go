@@ -136,6 +136,10 @@ func examples() map[string]example {
 			terraform: "1.14.0", tofu: "-",
 			want: [][]string{{"Bring the API reference up to date", "Run each example of the pull request, and correct those that fail"}},
 		},
+		"output of another resource": {
+			files: []string{recipes + "output.tf"},
+			want:  [][]string{{"Document that orders are now at https://queue.example.com/orders"}},
+		},
 		"aliases": {
 			files:     []string{jobs + "resource.tf", recipes + "aliases.tf"},
 			terraform: "1.10.0", tofu: "1.11.0", // ephemeral variables
@@ -309,9 +313,13 @@ func TestEveryExampleIsRun(t *testing.T) {
 	for _, test := range examples() {
 		run = append(run, test.files...)
 	}
-	run = append(run, migrating, pipelines+"bucket/main.tf", pipelines+"backend-azurerm.tf", recipes+"output.tf",
-		pipelines+"agent.tf", caller, pipelines+"gitlab.yml", pipelines+"gitlab-template.yml",
-		recipes+"files.yml", recipes+"merged.yml", recipes+"notify.yml", recipes+"projects.yml", recipes+"release.yml", recipes+"schedule.yml")
+	run = append(run, migrating, pipelines+"bucket/main.tf", pipelines+"backend-azurerm.tf",
+		pipelines+"agent.tf", caller, pipelines+"gitlab.yml", pipelines+"gitlab-template.yml")
+	for _, name := range []string{
+		"any.yml", "changes.tf", "merged.yml", "notify.yml", "projects.tf", "release.tf", "release.yml", "schedule.tf", "schedule.yml", "without-waiting.tf", "without-waiting.yml",
+	} {
+		run = append(run, recipes+name) // by TestAccRecipes
+	}
 	slices.Sort(run)
 	there := slices.DeleteFunc(filesIn(t, root+"/examples", ".tf", ".tfquery.hcl", ".yml", ".yaml", ".md"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })

@@ -48,15 +48,17 @@ esac
 	create := func(release string) string {
 		return "release view " + release + "\nrelease create " + release + " --generate-notes\n"
 	}
-	merge := func(number string) string { return "pr merge https://github.com/example/docs/pull/" + number + " --squash --auto\n" }
+	merge := func(number string) string {
+		return "pr merge https://github.com/example/docs/pull/" + number + " --squash --auto\n"
+	}
 	type step struct {
-		release     string
-		lost, down  bool // the state, and GitHub
-		replace     bool // the job
-		edit        bool // the prompt
-		fails       bool
-		calls       string
-		jobs        int
+		release    string
+		lost, down bool // the state, and GitHub
+		replace    bool // the job
+		edit       bool // the prompt
+		fails      bool
+		calls      string
+		jobs       int
 	}
 	const nothing, failed = "v1 [simulate: 0s, no-pull-request]", "v1 [simulate: 0s, failed]"
 	for name, steps := range map[string][]step{
