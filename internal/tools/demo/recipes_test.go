@@ -49,8 +49,8 @@ func TestAccRecipes(t *testing.T) {
 		"merged": {"changes", 0, []run{{commit: "a"}, {commit: again}, {commit: "c", closed: "1"}}, "pull_request", 1, [][]string{
 			{changes("main", "a"), changes("main", again)}, {changes("main", "c")},
 		}},
-		"any": {"changes", 0, []run{{on: "tag", ref: "v1", commit: "a"}, {on: "schedule", commit: "a"}, {on: "schedule", commit: again}}, "pull_request", 1, [][]string{
-			{changes("v1", "a"), changes("main", "a"), changes("main", again)},
+		"any": {"changes", 0, []run{{on: "tag", ref: "v1", commit: "a"}, {on: "schedule", commit: again}, {on: "workflow_dispatch", commit: again + "c"}}, "pull_request", 1, [][]string{
+			{changes("v1", "a"), changes("main", again), changes("main", again+"c")},
 		}},
 		"release":         {"release", 0, []run{{on: "tag", ref: "v1"}, {on: "tag", ref: "v1"}, {on: "tag", ref: "v2"}}, "pull_request", 1, [][]string{{release("v1")}, {release("v2")}}},
 		"schedule":        {"schedule", 0, []run{{on: "schedule", id: "1"}, {on: "schedule", id: "1"}, {on: "schedule", id: "2"}}, "pull_request", 1, [][]string{{spelling}, {spelling}}},
