@@ -171,7 +171,7 @@ report() {
       (map(select(.status == "completed").pr_link // empty) | unique) as $links |
       (if $refused then "its link was refused, or it has none" else "no pull request" end) as $none |
       (map("\(.name): \(.status)\(if .pr_link then ", \(.pr_link)" elif .status == "completed" then ", \($none)" else "" end)") | join("; ")),
-      (if $status != "success" or any(.status == "failed") then "failed" elif any(.status == "archived") then "archived"
+      (if any(.status == "archived") then "archived" elif $status != "success" or any(.status == "failed") then "failed"
         elif any(.status != "completed") then "active" elif $refused then "link_refused"
         elif $links == [] then "no_pull_request" else "pull_request" end),
       (if $links | length == 1 then $links[0] else "" end),

@@ -308,16 +308,7 @@ func (r *runner) github(caller string) (text, failed string) {
 	}
 	r.checkout()
 	job, files := called.Jobs["run"], r.TempDir()
-	payload, err := json.Marshal(r.event)
-	if err = errors.Join(err, os.WriteFile(files+"/event", payload, 0o600)); err != nil {
-		r.Fatal(err)
-	}
-	env := []string{"GITHUB_ACTIONS=true", "GITHUB_OUTPUT=" + files + "/output", "GITHUB_STEP_SUMMARY=" + files + "/summary", "GITHUB_EVENT_PATH=" + files + "/event"}
-	for name, value := range r.values {
-		if name, ok := strings.CutPrefix(name, "github."); ok && name != "token" {
-			env = append(env, "GITHUB_"+strings.ToUpper(name)+"="+value)
-		}
-	}
+	env := r.githubEnv(files)
 	for name, value := range job.Env {
 		r.values["env."+name] = r.expand(value)
 		env = append(env, name+"="+r.values["env."+name])
@@ -353,6 +344,22 @@ func (r *runner) github(caller string) (text, failed string) {
 	outputs := r.outputs(files + "/output")
 	r.host.ran(r.expand(job.Environment), outputs)
 	return text, failed
+}
+
+// githubEnv is what GitHub sets in each step, with its files in a folder.
+func (r *runner) githubEnv(files string) []string {
+	r.Helper()
+	payload, err := json.Marshal(r.event)
+	if err = errors.Join(err, os.WriteFile(files+"/event", payload, 0o600)); err != nil {
+		r.Fatal(err)
+	}
+	env := []string{"GITHUB_ACTIONS=true", "GITHUB_OUTPUT=" + files + "/output", "GITHUB_STEP_SUMMARY=" + files + "/summary", "GITHUB_EVENT_PATH=" + files + "/event"}
+	for name, value := range r.values {
+		if name, ok := strings.CutPrefix(name, "github."); ok && name != "token" {
+			env = append(env, "GITHUB_"+strings.ToUpper(name)+"="+value)
+		}
+	}
+	return env
 }
 
 // outputs reads what a run hands on to the next job.
