@@ -52,7 +52,7 @@ func TestAccRecipes(t *testing.T) {
 		"any": {"changes", 0, []run{{on: "tag", ref: "v1", commit: "a"}, {on: "schedule", commit: again}, {on: "workflow_dispatch", commit: again + "c"}}, "pull_request", 1, [][]string{
 			{changes("v1", "a"), changes("main", again), changes("main", again+"c")},
 		}},
-		"release":         {"release", 0, []run{{on: "tag", ref: "v1"}, {on: "tag", ref: "v1"}, {on: "tag", ref: "v2"}}, "pull_request", 1, [][]string{{release("v1")}, {release("v2")}}},
+		"release":         {"release", 0, []run{{on: "tag", ref: "v1"}, {on: "release", ref: "v1"}, {on: "release", ref: "v2"}}, "pull_request", 1, [][]string{{release("v1")}, {release("v2")}}},
 		"schedule":        {"schedule", 0, []run{{on: "schedule", id: "1"}, {on: "schedule", id: "1"}, {on: "schedule", id: "2"}}, "pull_request", 1, [][]string{{spelling}, {spelling}}},
 		"without-waiting": {"without-waiting", time.Hour, []run{{on: "tag", ref: "v1"}, {on: "tag", ref: "v1"}}, "active", 0, [][]string{{"Document what is new in v1"}}},
 		"notify":          {"projects", 0, []run{{}, {}}, "pull_request", 2, [][]string{{prompt}, {"proj_456: " + prompt}}},
@@ -72,6 +72,12 @@ func TestAccRecipes(t *testing.T) {
 				text, failed := r.github(recipes + recipe + ".yml")
 				if got := r.host.outputs; failed != "" || got["outcome"] != test.outcome || strings.Count(got["pull_requests"], "https://") != test.links {
 					t.Fatalf("run %d: %q failed, outputs %q\n%s", i+1, failed, got, text)
+				}
+			}
+			if test.outcome == "active" { // a later run reports the link
+				r.service.SetStatus(r.service.Jobs()[0].ID, "completed")
+				if text, failed := r.github(recipes + recipe + ".yml"); failed != "" || r.host.outputs["pull_request"] == "" {
+					t.Errorf("%q failed, outputs %q\n%s", failed, r.host.outputs, text)
 				}
 			}
 			r.expect(test.want...)
