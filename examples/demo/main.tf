@@ -7,10 +7,7 @@ terraform {
   }
 }
 
-# Reads AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID.
-provider "agent" {
-  max_new_jobs = 5 # in one run
-}
+provider "agent" {} # reads AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID
 
 variable "release" {
   type = string
@@ -22,20 +19,17 @@ resource "agent_job" "docs" {
   triggers = { release = var.release } # another release starts another job
 }
 
-# Runs only after the job has finished with a pull request.
-resource "terraform_data" "ship" {
-  triggers_replace = var.release
-
-  lifecycle {
-    precondition {
-      condition     = agent_job.docs.pr_link != null
-      error_message = "The documentation of ${var.release} has no pull request."
-    }
-  }
+# Once the job is done. After a lost state it runs again, and finds both done.
+resource "terraform_data" "release" {
+  triggers_replace = [agent_job.docs.id, agent_job.docs.pr_link]
 
   provisioner "local-exec" {
-    command     = "sh ship.sh"
-    environment = { RELEASE = var.release }
+    interpreter = ["sh", "-ec"]
+    environment = { RELEASE = var.release, PR_LINK = agent_job.docs.pr_link }
+    command     = <<-EOT
+      gh release view "$RELEASE" || gh release create "$RELEASE" --generate-notes
+      if [ -n "$PR_LINK" ]; then gh pr merge "$PR_LINK" --squash --auto; fi
+    EOT
   }
 }
 

@@ -43,7 +43,7 @@ func (c role) env() []string {
 	return []string{"AWS_ACCESS_KEY_ID=" + c.AccessKeyId, "AWS_SECRET_ACCESS_KEY=" + c.SecretAccessKey, "AWS_SESSION_TOKEN=" + c.SessionToken}
 }
 
-// useBucket moves state and journal to a bucket, by the backend file of the guide. Without a server it skips the test.
+// useBucket moves state and journal to a bucket, by the configuration of the guide. Without a server it skips the test.
 func (r *runner) useBucket() {
 	r.Helper()
 	at, err := url.Parse(os.Getenv("AGENT_TEST_S3"))
@@ -65,7 +65,8 @@ func (r *runner) useBucket() {
 	b.server.BaseEndpoint = &endpoint
 	tokens := httptest.NewServer(b)
 	r.Cleanup(tokens.Close)
-	r.bucket, r.with["backend"] = b, b.replace(read(r.T, pipelines+"backend-s3.tf"))
+	r.bucket, r.values["vars.AWS_ROLE_ARN"] = b, roles
+	r.files["agent/main.tf"] = strings.ReplaceAll(b.replace(read(r.T, pipelines+"agent.tf")), "https://api.mintlify.com", r.values["vars.AGENT_BASE_URL"])
 	r.env = []string{
 		"AWS_REGION=us-east-1", "AWS_ENDPOINT_URL_S3=" + endpoint, "AWS_ENDPOINT_URL_STS=" + tokens.URL,
 		"TF_CLI_ARGS_init=-backend-config=use_path_style=true", // AWS has a name for each bucket

@@ -102,6 +102,7 @@ func run(ctx context.Context, out io.Writer, color bool, example string, first t
 	defer server.Close()
 	d.env = []string{
 		"AGENT_BASE_URL=" + server.URL, "AGENT_PROJECT_ID=proj_demo", "AGENT_ADMIN_KEY=" + d.key, "AGENT_JOURNAL_URL=" + journal + "?state=docs",
+		"PATH=" + d.dir + string(os.PathListSeparator) + os.Getenv("PATH"), // the example has a stand-in for gh
 	}
 	fmt.Fprintf(d, "service:  simulated, on %s; the key is in AGENT_ADMIN_KEY\n", server.URL)
 

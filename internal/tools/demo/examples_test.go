@@ -136,6 +136,10 @@ func examples() map[string]example {
 			terraform: "1.14.0", tofu: "-",
 			want: [][]string{{"Bring the API reference up to date", "Run each example of the pull request, and correct those that fail"}},
 		},
+		"output of another resource": {
+			files: []string{recipes + "output.tf"},
+			want:  [][]string{{"Document that orders are now at https://queue.example.com/orders"}},
+		},
 		"aliases": {
 			files:     []string{jobs + "resource.tf", recipes + "aliases.tf"},
 			terraform: "1.10.0", tofu: "1.11.0", // ephemeral variables
@@ -305,24 +309,21 @@ func TestDemo(t *testing.T) {
 // Every configuration in examples/ is run by a test, those of modules by
 // TestAccModule, which finds them itself. AWS and Azure are not at hand: make lint parses their files.
 func TestEveryExampleIsRun(t *testing.T) {
-	run := []string{"demo/main.tf"} // by TestDemo
+	run := []string{"demo/main.tf"} // by TestDemo and TestAccReadme
 	for _, test := range examples() {
 		run = append(run, test.files...)
 	}
-	run = append(run, migrating, pipelines+"bucket/main.tf", pipelines+"backend-azurerm.tf", recipes+"output.tf",
-		pipelines+"main.tf", pipelines+"backend-s3.tf", caller, pipelines+"gitlab.yml", pipelines+"gitlab-template.yml",
-		recipes+"files.yml", recipes+"merged.yml", recipes+"notify.yml", recipes+"projects.yml", recipes+"release.yml", recipes+"schedule.yml")
+	run = append(run, migrating, pipelines+"bucket/main.tf", pipelines+"backend-azurerm.tf",
+		pipelines+"agent.tf", caller, pipelines+"gitlab.yml", pipelines+"gitlab-template.yml")
+	for _, name := range []string{
+		"any.yml", "changes.tf", "merged.yml", "notify.yml", "projects.tf", "release.tf", "release.yml", "schedule.tf", "schedule.yml", "without-waiting.tf", "without-waiting.yml",
+	} {
+		run = append(run, recipes+name) // by TestAccRecipes
+	}
 	slices.Sort(run)
 	there := slices.DeleteFunc(filesIn(t, root+"/examples", ".tf", ".tfquery.hcl", ".yml", ".yaml", ".md"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })
 	if diff := cmp.Diff(there, slices.Compact(run)); diff != "" {
 		t.Errorf("examples that exist (-) and that are run (+):\n%s", diff)
-	}
-}
-
-// The configuration in the README is the one that make demo runs.
-func TestReadme(t *testing.T) {
-	if !strings.Contains(read(t, "../README.md"), "```terraform\n"+read(t, "demo/main.tf")+"```\n") {
-		t.Error("README.md does not show examples/demo/main.tf as it is")
 	}
 }

@@ -9,22 +9,24 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
 const (
 	pipelines = "guides/pipelines/"
 	recipes   = "guides/recipes/"
 	caller    = pipelines + "github.yml"
-	reference = "Bring the API reference up to date with openapi.yaml"
+	reference = "Bring the API reference up to date with openapi.yaml."
 
 	openapi = "openapi: 3.1.0\npaths:\n  /a: { get: { summary: A } }\n"
 )
@@ -34,7 +36,7 @@ var hosts = map[string]func(r *runner, caller string) (text, failed string){"Git
 
 // A change of a documentation on each host: it is planned, merged, changed again, fails, and is repaired.
 //
-// Red without: is_open, changed, -lock=false or the marker in run.sh; paths in main.tf.
+// Red without: is_over, is_rerun, changed, -lock=false or the marker in run.sh.
 func TestAccPipeline(t *testing.T) {
 	t.Parallel()
 	for name, run := range hosts {
@@ -42,70 +44,88 @@ func TestAccPipeline(t *testing.T) {
 			t.Parallel()
 			r := startPipeline(t, 0)
 			link := func(n int) string { return fmt.Sprintf("https://github.com/example/docs/pull/%d", n) }
-			if name == "GitLab" { // the state is GitLab's, without a journal, and so are the pull requests
-				delete(r.with, "backend")
-				r.env, r.values["var.CI_SERVER_URL"] = nil, "https://gitlab.com"
+			if name == "GitLab" { // so are the pull requests
+				r.values["var.CI_SERVER_URL"] = "https://gitlab.com"
 				link = func(n int) string { return fmt.Sprintf("https://gitlab.com/example/docs/-/merge_requests/%d", n) }
-				r.with["url"] = r.rewritten(strings.NewReplacer("github.com/example/docs/pull/", "gitlab.com/example/docs/-/merge_requests/"))
+				r.configure(r.rewritten(strings.NewReplacer("github.com/example/docs/pull/", "gitlab.com/example/docs/-/merge_requests/")), r.values["github.api_url"])
 			}
+			main := r.files["agent/main.tf"]
 			jobs, forget := [][]string{}, regexp.MustCompile(`AGENT_JOURNAL_FORGET=(\w+)`)
 			var text, failed string
 			for _, step := range []struct {
-				name, prompt, api, closed string
-				isPull, fails, retries    bool
-				changed                   string
-				comment                   string // in the end
-				job                       int    // that gets the prompt, from 1; 0: none
+				name, on, prompt, api, closed string
+				isRerun, forgets              bool
+				head                          string // other than the run's
+				outcome, changed              string
+				comment                       string // in the end
+				job                           int    // that gets the prompt, from 1; 0: none
 			}{
-				{name: "pull request", isPull: true, changed: "false", comment: "Plan: 1 to add"},
-				{name: "second push to it", isPull: true, changed: "false", comment: "Plan: 1 to add"},
-				{name: "merge", changed: "true", comment: "documentation: completed, " + link(1), job: 1},
-				{name: "no change, but line ends and descriptions", api: strings.ReplaceAll("# New\n"+openapi, "\n", "\r\n"), changed: "false", comment: link(1)},
-				{name: "prompt, while its pull request is open", prompt: "Shorten it [simulate: 2s]", changed: "true", comment: "1 to change", job: 1},
-				{name: "prompt, once it is closed", prompt: "Translate it", closed: "1", changed: "true", comment: link(2), job: 2},
-				{name: "path", prompt: "Translate it", api: openapi + "  /b: {}\n", changed: "true", comment: link(2) + " belongs to the job before", job: 3},
-				{name: "failure", prompt: "Break it [simulate: failed]", api: openapi, closed: "3", fails: true, changed: "false", comment: "Failed", job: 4},
-				{name: "a re-run", prompt: "Break it [simulate: failed]", api: openapi, fails: true, changed: "false", comment: "Failed"},
-				{name: "a retry", prompt: "Break it [simulate: failed]", api: openapi, retries: true, fails: true, changed: "false", comment: "Failed", job: 5},
-				{name: "repair", prompt: "Repair it", api: openapi, changed: "true", comment: link(6), job: 6},
+				{name: "pull request", on: "pull_request", outcome: "planned", comment: "Plan: 1 to add"},
+				{name: "second push to it", on: "pull_request", outcome: "planned", comment: "Plan: 1 to add"},
+				{name: "merge", outcome: "pull_request", changed: "true", comment: "api-reference: completed, " + link(1), job: 1},
+				{name: "no change", outcome: "pull_request", comment: link(1)},
+				{name: "prompt, while its pull request is open", prompt: "Shorten it [simulate: 2s]", outcome: "pull_request", changed: "true", comment: "1 to change", job: 1},
+				{name: "older run, started again last", isRerun: true, head: "another", outcome: "failed", comment: "the last commit of main is another"},
+				{name: "the same, when the branch cannot be read", isRerun: true, head: "-", outcome: "failed", comment: "the last commit of main is unknown"},
+				{name: "older run, for the first time", prompt: "Shorten it [simulate: 2s]", head: "another", outcome: "pull_request", comment: "unknown"},
+				{name: "prompt, once it is closed", prompt: "Translate it", closed: "1", outcome: "pull_request", changed: "true", comment: link(2), job: 2},
+				{name: "path", prompt: "Translate it", api: openapi + "  /b: {}\n", outcome: "pull_request", changed: "true", comment: link(3), job: 3},
+				{name: "failure", prompt: "Break it [simulate: failed]", closed: "3", outcome: "failed", comment: "api-reference: failed", job: 4},
+				{name: "re-run", isRerun: true, prompt: "Break it [simulate: failed]", outcome: "failed", comment: "Failed"},
+				{name: "retry", isRerun: true, prompt: "Break it [simulate: failed]", forgets: true, outcome: "failed", comment: "Failed", job: 5},
+				{name: "repair", prompt: "Repair it", outcome: "pull_request", changed: "true", comment: link(6), job: 6},
+				{name: "re-run of a tag", on: "tag", isRerun: true, head: "another", prompt: "For a tag", closed: "6", outcome: "pull_request", changed: "true", comment: link(6), job: 7},
 			} {
-				r.push("main")
-				if step.isPull {
-					r.pull(thePull)
+				r.on(cmp.Or(step.on, "push"))
+				r.with["rule"] = map[string]string{"tag": `$CI_PIPELINE_SOURCE == "push"`}[step.on]
+				r.host.pulls[step.closed] = "closed"
+				r.host.head, r.host.isRetried, r.values["github.run_attempt"] = "5f7079d", step.isRerun, map[bool]string{false: "1", true: "2"}[step.isRerun]
+				if step.head != "" {
+					r.host.head = strings.Trim(step.head, "-")
 				}
-				r.host.isClosed[step.closed] = true
-				r.files = map[string]string{"openapi.yaml": openapi}
+				prompt := reference
+				if step.prompt != "" {
+					prompt = step.prompt
+				}
+				r.files["agent/main.tf"], r.files["openapi.yaml"] = strings.Replace(main, reference, prompt, 1), openapi
 				if step.api != "" {
 					r.files["openapi.yaml"] = step.api
 				}
-				if r.with["prompt"] = reference; step.prompt != "" {
-					r.with["prompt"] = step.prompt
-				}
-				r.values["inputs.forget"], r.values["var.TF_CLI_ARGS_plan"] = "", ""
-				if id := forget.FindStringSubmatch(text); step.retries && id != nil {
-					r.values["inputs.forget"] = id[1]
-				} else if step.retries { // the journal is gone, so the error names -replace instead
-					r.values["var.TF_CLI_ARGS_plan"] = "-replace=agent_job.this"
+				r.values["inputs.forget"], r.values["var.AGENT_JOURNAL_FORGET"] = "", ""
+				if step.forgets {
+					id := forget.FindStringSubmatch(text)[1]
+					r.values["inputs.forget"], r.values["var.AGENT_JOURNAL_FORGET"] = id, id
 				}
 				text, failed = run(r, caller)
 				if step.job > len(jobs) {
 					jobs = append(jobs, nil)
 				}
 				if step.job > 0 {
-					jobs[step.job-1] = append(jobs[step.job-1], r.with["prompt"])
+					jobs[step.job-1] = append(jobs[step.job-1], prompt)
 				}
-				var sent [][]string
+				sent := [][]string{}
 				for _, job := range r.service.Jobs() {
 					sent = append(sent, job.Prompts)
 				}
-				comments := r.host.comments
-				if len(comments) != 1 || !strings.Contains(comments[0], step.comment) || (failed != "") != step.fails || r.values["needs.agent.outputs.changed"] != step.changed {
-					t.Fatalf("%s: %q failed, changed is %q, and the comment lacks %q: %q\n%s", step.name, failed, r.values["needs.agent.outputs.changed"], step.comment, comments, text)
-				}
-				if diff := gocmp.Diff(jobs, sent); len(jobs) > 0 && diff != "" {
+				if diff := gocmp.Diff(jobs, sent); diff != "" {
 					t.Fatalf("%s: prompts of the jobs (-want +got):\n%s\n%s", step.name, diff, text)
 				}
+				links := `["` + r.host.outputs["pull_request"] + `"]`
+				if r.host.outputs["pull_request"] == "" {
+					links = "[]"
+				}
+				want := map[string]string{
+					"outcome": step.outcome, "changed": fmt.Sprint(step.changed == "true"), "pull_requests": links,
+					"message": r.host.outputs["message"], "pull_request": r.host.outputs["pull_request"],
+				}
+				if diff := gocmp.Diff(want, r.host.outputs); diff != "" || (failed != "") != (step.outcome == "failed") {
+					t.Fatalf("%s: %q failed, outputs (-want +got):\n%s\n%s", step.name, failed, diff, text)
+				}
+				if len(r.host.comments) != 1 || !strings.Contains(r.host.comments[0], step.comment) {
+					t.Fatalf("%s: not one comment with %q: %q\n%s", step.name, step.comment, r.host.comments, text)
+				}
 			}
+			t.Logf("POSTs: %+v", r.service.Counts())
 		})
 	}
 }
@@ -123,239 +143,326 @@ func (r *runner) rewritten(links *strings.Replacer) string {
 	return server.URL
 }
 
-// The recipes for GitHub, each played as often as its values: the next one starts another job, or none.
-func TestAccRecipes(t *testing.T) {
+// What a run may not do is said in one sentence, and reaches no service. Only plans are green then.
+//
+// Red without: any condition of run in run.sh; HAS_KEY in agent.yml, which asks for a role that a fork does not get.
+func TestAccPipeline_stops(t *testing.T) {
 	t.Parallel()
-	const files = "Bring the pages about the sdk up to date with these files.\n\nThe files:\n- sdk/a.py\n- sdk/b.py"
-	for recipe, test := range map[string]struct {
-		event  string // an expression, or a file, that differs between runs
-		values []string
-		want   [][]string
+	const other = "https://github.com/example/docs/pull/1"
+	for name, test := range map[string]struct {
+		on, backend, key, rule string
+		isRed                  bool
+		outcome, says          string
+		creates                int
 	}{
-		"schedule": {"github.run_id", []string{"101", "102"}, [][]string{{"Correct the spelling in the API reference"}, {"Correct the spelling in the API reference"}}},
-		"files":    {"sdk/a.py", []string{"pass\n", "pass\r\n", "def get(): pass\n"}, [][]string{{files}, {files}}},
-		"projects": {"matrix.project", []string{"proj_123", "proj_456"}, [][]string{{"Correct the spelling on all pages"}, {"proj_456: Correct the spelling on all pages"}}},
+		"fork":                 {on: "pull_request", key: "-", outcome: "skipped", says: "Not planned: there is no AGENT_ADMIN_KEY"},
+		"merge queue":          {on: "merge_group", outcome: "planned", says: "Plan: 1 to add"},
+		"schedule":             {on: "schedule", rule: `$CI_PIPELINE_SOURCE == "schedule"`, outcome: "pull_request", says: other, creates: 1},
+		"apply without a key":  {on: "push", key: "-", isRed: true, outcome: "failed", says: "Nothing was sent: there is no AGENT_ADMIN_KEY"},
+		"closed":               {on: "closed", isRed: true, outcome: "failed", says: "Plan on pull_request, and apply on push"},
+		"pull_request_target":  {on: "pull_request_target", isRed: true, outcome: "failed", says: "Plan on pull_request, and apply on push"},
+		"no backend":           {on: "push", backend: "-", isRed: true, outcome: "failed", says: "the configuration in agent has no backend that outlives this run"},
+		"backend on this disk": {on: "push", backend: "backend \"local\" {\n  path = \"x.tfstate\"\n}\n", isRed: true, outcome: "failed", says: "has no backend"},
 	} {
-		t.Run(recipe, func(t *testing.T) {
+		for host, run := range hosts {
+			if host == "GitLab" && (test.on == "closed" || test.on == "merge_group" || test.on == "pull_request_target") {
+				continue // GitHub has these
+			}
+			t.Run(name+" on "+host, func(t *testing.T) {
+				t.Parallel()
+				r := startPipeline(t, 0)
+				r.on(test.on)
+				if test.key != "" {
+					r.values["secrets.AGENT_ADMIN_KEY"], r.values["vars.AWS_ROLE_ARN"] = "", "x"
+				}
+				if test.rule != "" {
+					r.with["rule"] = test.rule
+				}
+				if test.backend != "" {
+					r.files["agent/main.tf"] = regexp.MustCompile(`(?s)  backend "http" \{.*?\n  \}\n`).ReplaceAllLiteralString(r.files["agent/main.tf"], strings.Trim(test.backend, "-"))
+				}
+				text, failed := run(r, caller)
+				if (failed != "") != test.isRed || r.host.outputs["outcome"] != test.outcome || !strings.Contains(r.host.outputs["message"], test.says) {
+					t.Errorf("%q failed, outputs %q\n%s", failed, r.host.outputs, text)
+				}
+				if counts := r.service.Counts(); counts.Create != test.creates || counts.Message != 0 {
+					t.Errorf("requests: %+v", counts)
+				}
+				if want := map[bool]string{true: "agent-plan", false: "agent-apply"}[test.outcome == "planned" || test.outcome == "skipped"]; !test.isRed && r.host.environment != want {
+					t.Errorf("environment %q", r.host.environment)
+				}
+			})
+		}
+	}
+}
+
+// runnerCommands are the lines that GitHub's runner takes for commands: "::" begins one after white space, "##["
+// anywhere. It ends a line at a CR, too.
+func runnerCommands(log string) (commands []string) {
+	one := regexp.MustCompile(`^\s*::([\w-]+)[^:]*::(.*)|##\[([\w-]+)[^\]]*\](.*)`)
+	stopped := ""
+	for _, line := range regexp.MustCompile(`\r\n|\r|\n`).Split(log, -1) {
+		switch parts := one.FindStringSubmatch(line); {
+		case stopped != "" && strings.Contains(line, stopped):
+			stopped = ""
+		case parts == nil || stopped != "":
+		case parts[1] == "stop-commands":
+			stopped = parts[2]
+		default:
+			commands = append(commands, line)
+		}
+	}
+	return commands
+}
+
+// Nothing that others have written is a command of a runner, leaves its output, or the block of a comment.
+//
+// Red without: stop-commands, log, gsub or "s/^/    /" in run.sh.
+func TestAccPipeline_hostile(t *testing.T) {
+	t.Parallel()
+	for host, run := range hosts {
+		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			r := startPipeline(t, 0)
-			r.values["matrix.group"] = "sdk"
-			r.files = map[string]string{"sdk/a.py": "pass\n", "sdk/b.py": "\xff"}
-			for _, value := range test.values {
-				r.values[test.event] = value
-				if r.files[test.event] != "" {
-					r.files[test.event] = value
+			const hostile = `::add-mask::true\n##[add-mask]http\n\r::set-output name=pull_request::x\r# Heading @team\n\u001b[0Ksection_start:1:x\r\u001b[0K\n::stop-commands::x`
+			main := strings.Replace(r.files["agent/main.tf"], reference, hostile, 1)
+			main = strings.Replace(main, `"api-reference"`, "\"::add-mask::a\\npull_request=x ##[add-mask]completed `@team`\"", 1)
+			main += "output \"any\" {\n  value = agent_job.reference.prompt\n}\ncheck \"any\" {\n  assert {\n    condition     = agent_job.reference.pr_link == null\n    error_message = \"" + hostile + "\"\n  }\n}\n"
+			r.files["agent/main.tf"] = main
+			for _, event := range []string{"pull_request", "push"} {
+				r.on(event)
+				text, failed := run(r, caller)
+				if commands := runnerCommands(text); failed != "" || host == "GitHub" && len(commands) > 0 || strings.Contains(text, "\x1b") {
+					t.Errorf("%q failed, commands %q\n%s", failed, commands, text)
 				}
-				if test.event == "matrix.project" {
-					r.with["backend"] = fmt.Sprintf("backend \"local\" {\n  path = %q\n}", r.origin+value+".tfstate")
+				if len(r.host.outputs) != 5 || strings.ContainsAny(r.host.outputs["message"], "#`@") {
+					t.Errorf("outputs: %q", r.host.outputs)
 				}
-				if text, failed := r.github(recipes + recipe + ".yml"); failed != "" || !strings.Contains(text, "completed, https://github.com/example/docs/pull/") {
-					t.Fatalf("%s failed:\n%s", failed, text)
+				for _, line := range strings.Split(strings.ReplaceAll(r.host.comments[0], "\r", "\n"), "\n")[1:] {
+					if !regexp.MustCompile(`^(    |\*\*Documentation agent:\*\* |\[Run\]|$)`).MatchString(line) {
+						t.Errorf("a line of the comment: %q", line)
+					}
 				}
 			}
-			r.expect(test.want...)
 		})
 	}
 }
 
-// Without a backend, the summary says what follows. With a folder, a prompt has the output of another resource. The
-// plan of a pull request sends the key to no service that the pull request names.
+// A pull request is over only if that is known. The token reaches no host but the API's.
 //
-// Red without: isElsewhere in internal/provider; AGENT_BASE_URL in the pipelines.
-func TestAccPipeline_inputs(t *testing.T) {
-	t.Parallel()
-	var requests atomic.Int64
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+// Red without: --location, or a state that is not known taken for over.
+func TestPulls(t *testing.T) {
+	onLinux(t)
+	var leaked string
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { leaked += r.Header.Get("Authorization") }))
 	t.Cleanup(other.Close)
-	for name, test := range map[string]struct{ directory, more, pull, failed, shows, prompt string }{
-		"no backend": {shows: "No backend is set", prompt: reference},
-		"directory":  {directory: "docs", shows: "queue: completed", prompt: "Document that orders are now at https://queue.example.com/orders"},
-		"other URL": {
-			"docs", fmt.Sprintf("\nprovider \"agent\" {\n  base_url = %q\n}\n\ndata \"agent_job\" \"any\" {\n  id = \"job_1\"\n}\n", other.URL), thePull,
-			"Plan", "base_url is not the URL in the environment variable AGENT_BASE_URL", "",
-		},
+	h := &host{pulls: map[string]string{"1": "closed", "2": "merged", "3": "locked", "4": "null"}}
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	h.pulls["5"], h.pulls["6"] = server.URL+"/repos/example/docs/pulls/1", server.URL+"/repos/example/docs/pulls/9"
+	h.pulls["7"], h.pulls["8"] = server.URL+"/nowhere", other.URL+"/repos/example/docs/pulls/1"
+	r := &runner{trial: &trial{T: t, dir: t.TempDir()}, values: map[string]string{"github.api_url": server.URL, "github.server_url": "https://github.com", "github.repository": "example/docs"}}
+	for _, name := range []string{"github.sha", "github.ref_name", "github.ref_type", "github.run_id", "github.event_name"} {
+		r.values[name] = "x"
+	}
+	script, err := filepath.Abs(root + "/examples/" + pipelines + "run.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for link, isOver := range map[string]bool{
+		"https://github.com/example/docs/pull/1":             true,
+		"https://github.com/example/docs/pull/2":             true,
+		"https://github.com/example/docs/pull/3":             true,
+		"https://github.com/example/docs/pull/4":             false, // no state that is known
+		"https://github.com/example/docs/pull/5":             true,  // its repository was renamed
+		"https://github.com/example/docs/pull/6":             false, // renamed, and open
+		"https://github.com/example/docs/pull/7":             false, // renamed to nowhere
+		"https://github.com/example/docs/pull/8":             false, // on another host
+		"https://github.com/example/docs/pull/9":             false, // open
+		"https://github.com/example/docs/pull/1/files":       false,
+		"https://github.com/elsewhere/docs/pull/1":           false, // which the token cannot read
+		"https://github.com.example/example/docs/pull/1":     false,
+		"https://gitlab.com/example/docs/-/merge_requests/1": false,
+	} {
+		env := append(r.githubEnv(t.TempDir()), "AGENT_DIR="+r.dir, "TOKEN=token")
+		if text, ok := r.bash("bash '"+script+"' is_over "+link, env); ok != isOver {
+			t.Errorf("%s is over: %t\n%s", link, ok, text)
+		}
+	}
+	if leaked != "" {
+		t.Errorf("another host got %q", leaked)
+	}
+}
+
+// What became of the jobs is told apart. A condition of the configuration, a module and a committed lock file are no jobs.
+//
+// Red without: any branch of outcome, or .values, in run.sh.
+func TestAccPipeline_outcomes(t *testing.T) {
+	t.Parallel()
+	const second = "resource \"agent_job\" \"second\" {\n  name   = \"second\"\n  prompt = \"Second\"\n}\n"
+	link := "https://github.com/example/docs/pull/"
+	for name, test := range map[string]struct {
+		prompt, more, outcome, message, links string
+		from, to                              string // of a link
+	}{
+		"two jobs":        {more: second, outcome: "pull_request", message: "completed, " + link, links: `["` + link + `1","` + link + `2"]`},
+		"nothing changed": {prompt: "x [simulate: no-pull-request]", outcome: "no_pull_request", message: "api-reference: completed, no pull request", links: "[]"},
+		"one of two":      {prompt: "x [simulate: no-pull-request]", more: second, outcome: "pull_request", message: "api-reference: completed, no pull request; second: completed, " + link, links: "["},
+		"refused link":    {from: "/pull/", to: "/pull?a&b=", outcome: "link_refused", message: "completed, its link was refused", links: "[]"},
+		"archived":        {prompt: "x [simulate: archived]", more: "", outcome: "archived", message: "api-reference: archived", links: "[]"},
+		"no wait":         {prompt: "x [simulate: 1h]", more: "wait", outcome: "active", message: "api-reference: active", links: "[]"},
+		"one fails":       {prompt: "x [simulate: failed]", more: second, outcome: "failed", message: "second: completed, " + link, links: `["` + link},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := startPipeline(t, 0)
-			if test.pull != "" {
-				r.pull(test.pull)
+			if test.from != "" {
+				r.configure(r.rewritten(strings.NewReplacer(test.from, test.to)), r.values["github.api_url"])
 			}
-			delete(r.with, "backend")
-			r.with["directory"] = test.directory
-			r.files = map[string]string{"openapi.yaml": openapi, "docs/main.tf": read(t, recipes+"output.tf") + test.more}
-			text, failed := r.github(caller)
-			if failed != test.failed || !strings.Contains(text, test.shows) || requests.Load() > 0 {
-				t.Errorf("%q failed, and the other service received %d requests:\n%s", failed, requests.Load(), text)
-			}
+			main := r.files["agent/main.tf"]
 			if test.prompt != "" {
-				r.expect([]string{test.prompt})
+				main = strings.Replace(main, reference, test.prompt, 1)
+			}
+			if test.more == "wait" {
+				main = strings.Replace(main, "  timeouts {", "  wait {\n    enabled = false\n  }\n  timeouts {", 1)
+			} else {
+				main += test.more
+			}
+			r.files["agent/main.tf"] = main + "check \"any\" {\n  assert {\n    condition     = agent_job.reference.status != \"x\"\n    error_message = \"x\"\n  }\n}\n"
+			r.files["agent/.terraform.lock.hcl"] = "provider \"registry.terraform.io/agentjobs/agent\" {\n  version = \"0.1.0\"\n  hashes = [\n    \"h1:x\",\n  ]\n}\n"
+			for range 1 + map[string]int{"refused link": 1}[name] { // the second run changes nothing, and tells the same
+				text, failed := r.github(caller)
+				got := r.host.outputs
+				if got["outcome"] != test.outcome || !strings.Contains(got["message"], test.message) || !strings.HasPrefix(got["pull_requests"], test.links) ||
+					(got["pull_request"] != "") != (strings.Count(got["pull_requests"], "http") == 1) || test.outcome != "archived" && (failed != "") != (test.outcome == "failed") {
+					t.Fatalf("%q failed, outputs %q\n%s", failed, got, text)
+				}
 			}
 		})
 	}
 }
 
-// A release waits until its documentation is merged, with stand-ins for gh and sleep.
+// A state that the backend refused once is stored by the report. One that it refuses again is kept if nobody else can read it.
 //
-// Red without: the check of the link in the recipe.
-func TestAccRelease(t *testing.T) {
+// Red without: push in run.sh, or visibility.
+func TestAccPipeline_errored(t *testing.T) {
 	t.Parallel()
-	r := startPipeline(t, 0)
-	const recipe, check, merge = recipes + "release.yml", "Check the link", "Merge it once its branch allows it"
-	for range 2 { // the second run changes nothing, and still has the link
-		if text, failed := r.github(recipe); failed != "" || r.values["needs.agent.outputs.pull_request"] != r.service.Jobs()[0].PullRequest {
-			t.Fatalf("%q failed, outputs %q:\n%s", failed, r.values["needs.agent.outputs.pull_request"], text)
-		}
-	}
-	r.expect([]string{"Document what is new in v1"})
-	r.tool("sleep", "")
-	r.tool("gh", "echo \"$GH_TOKEN $*\" >>calls\ncase \"$2\" in\nview) sed -n 1p states; grep -q . states && sed -i 1d states ;;\nmerge) ! grep -q OPEN states ;;\nesac\n")
-	r.values["secrets.MERGE_TOKEN"] = "merge"
-	link := "https://github.com/example/docs/pull/1"
-	for _, test := range []struct{ link, states, failed string }{ // one by one; without another one, gh fails
-		{link, "OPEN\nOPEN\nMERGED\n", ""},
-		{link, "OPEN\nCLOSED\n", merge},
-		{link, "OPEN\n", merge},
-		{"https://github.com/other/docs/pull/1", "", check},
-		{"https://github.com.example/example/docs/pull/1", "", check},
-		{link + "/../../../../other/docs/pull/1", "", check},
-		{"x " + link, "", check},
-		{link + "\n--admin", "", check},
-		{"--admin", "", check},
+	for name, test := range map[string]struct {
+		refuse                     int
+		isPublic, isStored, isKept bool
+	}{
+		"refused once":        {refuse: 1, isStored: true},
+		"refused":             {refuse: -1, isKept: true},
+		"refused, and public": {refuse: -1, isPublic: true},
 	} {
-		r.values["needs.agent.outputs.pull_request"] = test.link
-		r.write("states", test.states)
-		r.write("calls", "")
-		failed := r.githubNext(recipe, "merged")
-		calls, err := os.ReadFile(r.dir + "/calls")
-		want := ""
-		if test.failed != check {
-			want = "merge pr edit " + link + " --add-label documentation --add-reviewer example/writers\n" +
-				strings.Repeat("merge pr view "+link+" --json state --jq .state\nmerge pr merge "+link+" --squash\n", strings.Count(test.states, "OPEN")) +
-				"merge pr view " + link + " --json state --jq .state\n"
+		for host, run := range hosts {
+			t.Run(name+" on "+host, func(t *testing.T) {
+				t.Parallel()
+				r := startPipeline(t, 0)
+				r.files["agent/errored.tfstate"] = `{"version":4,"serial":9}` // that somebody has committed
+				r.host.refuse = test.refuse
+				if test.isPublic {
+					r.event["repository"], r.values["var.CI_PROJECT_VISIBILITY"] = map[string]any{"private": false}, "internal"
+				}
+				text, failed := run(r, caller)
+				if failed == "" || (r.host.state != nil) != test.isStored || strings.Contains(r.host.kept, "agent_job") != test.isKept || r.host.outputs["outcome"] != "failed" {
+					t.Errorf("%q failed, state %q, kept %q, outputs %q\n%s", failed, r.host.state, r.host.kept, r.host.outputs, text)
+				}
+				r.expect([]string{reference})
+			})
 		}
-		if diff := gocmp.Diff(want, string(calls)); failed != test.failed || err != nil || diff != "" {
-			t.Errorf("%+v: %q failed, %v, calls (-want +got):\n%s", test, failed, err, diff)
-		}
-	}
-	r.write("calls", "")
-	failed := r.githubNext(recipe, "release")
-	if calls, _ := os.ReadFile(r.dir + "/calls"); failed != "" || string(calls) != "token release create v1 --verify-tag --generate-notes\n" {
-		t.Errorf("%q failed: %s", failed, calls)
 	}
 }
 
-// What is told to Slack and an issue, with stand-ins for curl and gh.
-func TestNotify(t *testing.T) {
-	onLinux(t)
-	r := &runner{trial: &trial{T: t, dir: t.TempDir()}, bin: t.TempDir(), values: map[string]string{
-		"needs.agent.outputs.message": `documentation: completed, "x"`, "secrets.SLACK_WEBHOOK_URL": "https://hooks.example.com/1", "github.token": "token", "github.repository": "example/docs",
-	}}
-	r.tool("curl", "{ echo \"$*\"; cat; } >>calls\n")
-	r.tool("gh", "echo \"$*\" >>calls\n")
-	failed := r.githubNext(recipes+"notify.yml", "notify")
-	calls, _ := os.ReadFile(r.dir + "/calls")
-	want := "--fail --silent --show-error --json @- https://hooks.example.com/1\n{\n  \"text\": \"documentation: completed, \\\"x\\\"\"\n}\n" +
-		"issue comment 12 --body documentation: completed, \"x\"\n"
-	if diff := gocmp.Diff(want, string(calls)); failed != "" || diff != "" {
-		t.Errorf("%q failed: %s", failed, diff)
-	}
-}
-
-// What is merged is sent, without the commits of the agent. What is empty, too large, or unknown to Git is not.
-//
-// Red without: the author, the limit, or merge-base in run.sh, which sends the reverse of what a forced push removed.
-func TestAccMerged(t *testing.T) {
+// Two applies at once send once, whether or not the host lets them wait for each other.
+func TestAccPipeline_atOnce(t *testing.T) {
 	t.Parallel()
-	r := startPipeline(t, 0)
-	workspace, nothing, unknown := r.dir, "Nothing to send", "No history from the commit"
-	r.clone = t.TempDir()
-	for _, step := range []struct{ author, file, text, before, failed, shows string }{
-		{"somebody", "page.txt", "old\n", strings.Repeat("0", 40), "Prepare", unknown},
-		{"mintlify[bot]", "page.txt", "by the agent\n", "", "", nothing},
-		{"somebody", "docs/page.md", "by a person\n", "", "", nothing},
-		{"somebody", "page.txt", "new\n\xff\n", "", "", "completed"},
-		{"", "", "", "HEAD~1", "", "No changes"}, // a re-run
-		{"somebody", "large.txt", strings.Repeat("x", 200_000) + "\n", "", "Prepare", "too large"},
-		{"force", "third.txt", "third [simulate: 2s]\n", "", "Prepare", unknown}, // without 2s, the message waits a minute
-		{"", "", "", "HEAD~4", "", "1 changed"},
-	} {
-		r.dir, r.values["github.event.before"] = r.clone, cmp.Or(step.before, r.values["github.sha"])
-		if step.author == "force" {
-			r.git("reset", "-q", "--hard", "HEAD~1")
-		}
-		if step.author != "" {
-			r.write(step.file, step.text)
-			r.commit("Merge")
-			r.git("commit", "-q", "--amend", "--author", step.author+" <x@example.com>", "-m", "Merge")
-			r.values["github.sha"] = r.git("rev-parse", "HEAD")
-		}
-		r.dir = workspace
-		if text, failed := r.github(recipes + "merged.yml"); failed != step.failed || !strings.Contains(text, step.shows) {
-			t.Fatalf("%q failed, want %q:\n%s", failed, step.failed, text)
-		}
+	r := startPipeline(t, 3*time.Second)
+	var both sync.WaitGroup
+	for _, directory := range []string{"a", "b"} {
+		both.Go(func() {
+			other := r.beside(directory)
+			if text, failed := other.github(caller); failed != "" && !strings.Contains(text, "Saved plan is stale") {
+				t.Error(text)
+			}
+		})
 	}
-	var got []string
-	for _, prompt := range r.service.Jobs()[0].Prompts {
-		got = append(got, strings.Join(regexp.MustCompile(`(?m)^[+-]\w+`).FindAllString(prompt, -1), " "))
+	both.Wait()
+	if text, failed := r.github(caller); failed != "" || r.host.outputs["outcome"] != "pull_request" {
+		t.Error(text)
 	}
-	if diff := gocmp.Diff([]string{"-by +new", "-by +new +third"}, got); diff != "" {
-		t.Errorf("changes that were sent (-want +got):\n%s", diff)
-	}
+	r.expect([]string{reference})
 }
 
-// A run is cut short while it waits, and the next one gets a fresh checkout, and the bucket as it is, with the lock of a
-// run that was killed. Meanwhile and afterwards, a pull request only plans, and its role cannot write.
+// beside is another runner of the same repository.
+func (r *runner) beside(name string) *runner {
+	other := *r
+	other.trial, other.values, other.kill, other.meanwhile = new(*r.trial), maps.Clone(r.values), 0, nil
+	other.dir = r.TempDir() + "/" + name
+	other.values["github.workspace"], other.values["var.CI_PROJECT_DIR"] = other.dir, other.dir
+	return &other
+}
+
+// A run is cut short while it waits, and the next one gets a fresh checkout, with the lock of a run that was killed.
+// Meanwhile and afterwards, a pull request only plans.
 //
-// Red without: the journal, because the next run sends again then; -lock=false; a role that plans what is applied.
-func TestAccStores_cutShort(t *testing.T) {
+// Red without: exec in agent.yml, -lock=false, or the journal, because the next run sends again then.
+func TestAccPipeline_cutShort(t *testing.T) { cutShort(t, false) }
+
+// The same in a bucket, where the role that plans cannot write.
+func TestAccStores_cutShort(t *testing.T) { cutShort(t, true) }
+
+func cutShort(t *testing.T, inBucket bool) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		host   string
 		signal syscall.Signal
 	}{
 		"GitHub, lost":      {"GitHub", syscall.SIGKILL},
-		"GitHub, cancelled": {"GitHub", syscall.SIGINT}, // Red without: exec
+		"GitHub, cancelled": {"GitHub", syscall.SIGINT},
 		"GitLab, lost":      {"GitLab", syscall.SIGKILL},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := startPipeline(t, time.Hour)
-			r.useBucket()
-			r.files["openapi.yaml"] = openapi
+			stored := func() any { return string(r.host.state) }
+			if inBucket {
+				r.useBucket()
+				stored = func() any { return r.bucket.objects() }
+			}
 			isLost, run := test.signal == syscall.SIGKILL, hosts[test.host]
 			planOnly := func(shows string) {
 				t.Helper()
-				pull, before, sent := *r, r.bucket.objects(), r.service.Counts()
-				pull.trial, pull.values, pull.kill, pull.meanwhile = new(*r.trial), maps.Clone(r.values), 0, nil
-				pull.dir = t.TempDir() + "/workspace"
-				pull.values["github.workspace"], pull.values["var.CI_PROJECT_DIR"] = pull.dir, pull.dir
-				pull.pull(thePull)
-				if text, failed := run(&pull, caller); failed != "" || !strings.Contains(text, shows) {
+				pull, before, sent := r.beside("pull"), stored(), r.service.Counts()
+				pull.on("pull_request")
+				if text, failed := run(pull, caller); failed != "" || !strings.Contains(text, shows) {
 					t.Errorf("%q failed, or does not show %q:\n%s", failed, shows, text)
 				}
 				counts := r.service.Counts()
 				counts.Get = sent.Get
-				if diff := gocmp.Diff([]any{before, sent}, []any{r.bucket.objects(), counts}); diff != "" {
-					t.Errorf("a plan changed the bucket, or sent (-before +after):\n%s", diff)
+				if diff := gocmp.Diff([]any{before, sent}, []any{stored(), counts}); diff != "" {
+					t.Errorf("a plan changed the state, or sent (-before +after):\n%s", diff)
 				}
 			}
 			r.kill, r.meanwhile = test.signal, func() { planOnly("1 to add") }
-			if text, failed := run(r, caller); strings.ToLower(failed) != "apply" {
-				t.Fatalf("%q failed:\n%s", failed, text)
+			if text, failed := run(r, caller); failed == "" {
+				t.Fatal(text)
 			}
 			r.kill = 0
 			r.service.SetStatus(r.service.Jobs()[0].ID, "completed")
 			if isLost {
-				agent := r.dir + map[string]string{"GitHub": "-agent", "GitLab": "/.agent"}[test.host]
-				env := append(r.bucket.assume("agent-apply").env(), "TF_CLI_CONFIG_FILE="+agent+"/mirror.tfrc")
-				lock := regexp.MustCompile(`"ID":"([^"]+)`).FindStringSubmatch(fmt.Sprint(r.bucket.objects()))
-				if text, ok := r.bash("terraform -chdir='"+agent+"-work' force-unlock -force "+lock[1], env); !ok {
+				agent := r.dir + "-agent"
+				env := []string{"TF_CLI_CONFIG_FILE=" + agent + "-work/mirror.tfrc"}
+				lock := string(r.host.lock)
+				if inBucket {
+					env, lock = append(env, r.bucket.assume("agent-apply").env()...), fmt.Sprint(r.bucket.objects())
+				}
+				if text, ok := r.bash("terraform -chdir=agent force-unlock -force "+regexp.MustCompile(`"ID":"([^"]+)`).FindStringSubmatch(lock)[1], env); !ok {
 					t.Fatal(text)
 				}
 			}
 			text, failed := run(r, caller)
-			if failed != "" || !strings.Contains(text, "documentation: completed, https://") || isLost != strings.Contains(text, "Agent job adopted") {
+			if failed != "" || r.host.outputs["outcome"] != "pull_request" || isLost != strings.Contains(text, "Agent job adopted") {
 				t.Errorf("%q failed, or the adoption is missing or wrong:\n%s", failed, text)
 			}
 			planOnly("No changes") // the journal has records
@@ -367,17 +474,29 @@ func TestAccStores_cutShort(t *testing.T) {
 	}
 }
 
-// Where GitLab keeps the state alone, the first apply stores the job's id, and the second one waits and is killed.
-func TestAccTwoApplies(t *testing.T) {
+// The plan of a pull request sends the key to no service that the pull request names.
+//
+// Red without: isElsewhere in internal/provider; AGENT_BASE_URL in agent.yml.
+func TestAccPipeline_otherService(t *testing.T) {
 	t.Parallel()
-	r := startPipeline(t, time.Hour)
-	delete(r.with, "backend")
-	r.env, r.files["openapi.yaml"] = nil, openapi
-	for _, r.kill = range []syscall.Signal{syscall.SIGKILL, 0} {
-		if text, failed := r.gitlab(""); (failed == "") != (r.kill == 0) || !strings.Contains(text, "keeps no journal") {
-			t.Fatalf("%q failed:\n%s", failed, text)
-		}
-		r.service.SetStatus(r.service.Jobs()[0].ID, "completed")
+	other := simulator.New(simulator.Options{})
+	server := httptest.NewServer(other)
+	t.Cleanup(server.Close)
+	r := startPipeline(t, 0)
+	r.on("pull_request")
+	r.files["agent/main.tf"] = strings.ReplaceAll(r.files["agent/main.tf"], r.values["vars.AGENT_BASE_URL"], server.URL) + "data \"agent_job\" \"any\" {\n  id = \"job_1\"\n}\n"
+	if text, failed := r.github(caller); failed == "" || !strings.Contains(text, "base_url is not the URL in the environment variable AGENT_BASE_URL") || len(other.Requests()) > 0 {
+		t.Errorf("%q failed, %d requests:\n%s", failed, len(other.Requests()), text)
 	}
-	r.expect([]string{reference})
+}
+
+// The pipelines pin a version of Terraform that the tests use.
+func TestPinnedTerraform(t *testing.T) {
+	version := regexp.MustCompile(`(?:terraform_version: |hashicorp/terraform:)([\d.]+)`)
+	for _, file := range []string{"../.github/workflows/agent.yml", pipelines + "gitlab-template.yml"} {
+		pinned := version.FindStringSubmatch(read(t, file))
+		if pinned == nil || !strings.Contains(read(t, "../.github/workflows/test.yml"), `"`+pinned[1]+`"`) {
+			t.Errorf("%s pins %q, which is not in test.yml", file, pinned)
+		}
+	}
 }

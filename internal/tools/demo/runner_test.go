@@ -9,9 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -20,7 +18,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -39,44 +36,43 @@ type runner struct {
 	bin, origin string
 	with        map[string]string // inputs that replace those of the caller
 	values      map[string]string // of expressions and variables
-	files       map[string]string // of the checkout, unless it is a clone
-	clone       string
+	event       map[string]any    // GitHub's payload
+	files       map[string]string // of the checkout
 	bucket      *bucket
 	kill        syscall.Signal // sent to the apply once it waits; 0: none
 	meanwhile   func()         // called before that
 }
 
-// startPipeline is start for runners that have the state, and a journal, in folders outside of their checkouts.
+// startPipeline is start for runners whose state is behind HTTP and whose journal is in a folder. The checkout has the
+// configuration of the guide.
 func startPipeline(t *testing.T, jobs time.Duration) *runner {
 	t.Helper()
 	onLinux(t)
 	s := start(t, jobs)
 	needs(t, "1.10.0", "1.11.0") // ephemeral variables, and use_lockfile
 	dir := t.TempDir()
-	h := &host{isClosed: map[string]bool{}}
+	h := &host{head: "5f7079d", pulls: map[string]string{}}
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	r := &runner{trial: s, host: h, bin: filepath.Join(dir, "bin"), origin: filepath.Join(dir, "origin"), with: map[string]string{}, files: map[string]string{}}
-	url := strings.TrimPrefix(s.env[0], "AGENT_BASE_URL=")
-	r.with["url"], r.with["backend"] = url, fmt.Sprintf("backend \"local\" {\n  path = %q\n}", filepath.Join(dir, "terraform.tfstate"))
+	r := &runner{trial: s, host: h, bin: filepath.Join(dir, "bin"), origin: filepath.Join(dir, "origin"), with: map[string]string{}}
 	r.values = map[string]string{
-		"secrets.AGENT_ADMIN_KEY": canary, "github.token": "token", "github.server_url": "https://github.com", "github.repository": "example/docs",
-		"github.ref_name": "v1", "github.run_id": "101", "github.sha": "5f7079d", "github.event.before": "", "inputs.since": "", "inputs.forget": "", "runner.os": "x", "runner.arch": "x",
-		"vars.AWS_ROLE_ARN": "", "vars.ARM_CLIENT_ID": "", "vars.ARM_SUBSCRIPTION_ID": "", "vars.ARM_TENANT_ID": "", "cancelled()": "",
-		"github.api_url": server.URL, "var.CI_API_V4_URL": server.URL, "var.CI_JOB_TOKEN": "token", "var.AGENT_GITLAB_TOKEN": "token",
-		"var.CI_SERVER_URL": "https://github.com", "var.CI_PIPELINE_URL": "https://gitlab.com/example/docs/-/pipelines/101", "var.CI_PROJECT_ID": "42",
-		"var.CI_DEFAULT_BRANCH": "main", "var.CI_COMMIT_SHA": "5f7079d", "var.CI_COMMIT_BEFORE_SHA": "", "var.CI_MERGE_REQUEST_DIFF_BASE_SHA": "",
+		"secrets.AGENT_ADMIN_KEY": canary, "runner.os": "x", "runner.arch": "x", "always()": "true",
+		"vars.AWS_ROLE_ARN": "", "vars.ARM_CLIENT_ID": "", "vars.ARM_SUBSCRIPTION_ID": "", "vars.ARM_TENANT_ID": "",
+		"vars.AGENT_BASE_URL": strings.TrimPrefix(s.env[0], "AGENT_BASE_URL="), "vars.AGENT_PROJECT_ID": "",
+		"github.token": "token", "github.server_url": "https://github.com", "github.repository": "example/docs", "github.api_url": server.URL,
+		"github.sha": "5f7079d", "github.ref_name": "main", "github.run_id": "101", "github.run_attempt": "1", "inputs.forget": "",
+		"var.CI_API_V4_URL": server.URL, "var.CI_SERVER_URL": "https://github.com", "var.AGENT_GITLAB_TOKEN": "token", "var.CI_PROJECT_ID": "42",
+		"var.CI_PIPELINE_ID": "101", "var.CI_PIPELINE_URL": "https://gitlab.com/example/docs/-/pipelines/101", "var.CI_PROJECT_VISIBILITY": "private",
+		"var.CI_DEFAULT_BRANCH": "main", "var.CI_COMMIT_SHA": "5f7079d", "var.CI_COMMIT_REF_NAME": "main",
 		"var.AWS_PLAN_ROLE_ARN": roles + "agent-plan", "var.AWS_APPLY_ROLE_ARN": roles + "agent-apply", "var.AWS_TOKEN": "token",
 	}
-	r.push("main")
+	r.on("push")
 	s.env = []string{"AGENT_JOURNAL_URL=" + t.TempDir() + "?state=demo"} // the scripts set the rest
+	r.configure(r.values["vars.AGENT_BASE_URL"], server.URL)
 	// A stand-in for the provider's repository: make install leaves what it left for these tests.
 	s.dir = r.origin
-	s.write("Makefile", "install:\n\t@mkdir -p $$XDG_CACHE_HOME/terraform-provider-agent; cp -R '"+filepath.Dir(withInit)+"' $$XDG_CACHE_HOME/terraform-provider-agent/installed; "+
-		"sed -i 's|"+filepath.Dir(withInit)+"|'$$XDG_CACHE_HOME'/terraform-provider-agent/installed|' $$XDG_CACHE_HOME/terraform-provider-agent/installed/mirror.tfrc\n")
-	for _, name := range []string{"run.sh", "main.tf"} {
-		s.write("examples/"+pipelines+name, read(t, pipelines+name))
-	}
+	s.write("Makefile", "install:\n\t@mkdir -p $$XDG_CACHE_HOME/terraform-provider-agent; cp -R '"+filepath.Dir(withInit)+"' $$XDG_CACHE_HOME/terraform-provider-agent/installed\n")
+	s.write("examples/"+pipelines+"run.sh", read(t, pipelines+"run.sh"))
 	r.use(cli)
 	r.values["job.workflow_sha"] = r.commit("A commit")
 	r.with["commit"] = r.values["job.workflow_sha"]
@@ -92,20 +88,36 @@ func onLinux(t *testing.T) {
 	}
 }
 
-// push and pull say what starts the next runs.
-func (r *runner) push(branch string) {
-	maps.Copy(r.values, map[string]string{
-		"github.event_name": "push", "github.event.pull_request": "", "github.event.pull_request.number": "", "github.event.pull_request.base.sha": "",
-		"github.event.pull_request.head.repo.fork": "",
-		"var.CI_PIPELINE_SOURCE":                   "push", "var.CI_COMMIT_BRANCH": branch, "var.CI_MERGE_REQUEST_IID": "",
-	})
+var backend = regexp.MustCompile(`(?s)  backend "s3" \{.*?\n  \}\n`)
+
+// configure makes the configuration of the guide that of the checkout, for a service and a backend that are here.
+func (r *runner) configure(service, state string) {
+	r.Helper()
+	text := backend.ReplaceAllLiteralString(read(r.T, pipelines+"agent.tf"), fmt.Sprintf("  backend \"http\" {\n    address        = %[1]q\n"+
+		"    lock_address   = %[1]q\n    unlock_address = %[1]q\n    retry_max      = 0\n  }\n", state+"/state"))
+	r.values["vars.AGENT_BASE_URL"] = service
+	r.files = map[string]string{"openapi.yaml": openapi, "agent/main.tf": strings.ReplaceAll(text, "https://api.mintlify.com", service)}
 }
 
-func (r *runner) pull(number string) {
-	maps.Copy(r.values, map[string]string{
-		"github.event_name": "pull_request", "github.event.pull_request": "true", "github.event.pull_request.number": number,
-		"var.CI_PIPELINE_SOURCE": "merge_request_event", "var.CI_COMMIT_BRANCH": "", "var.CI_MERGE_REQUEST_IID": number,
-	})
+// on says what starts the next runs.
+func (r *runner) on(event string) {
+	pull, ref := map[string]any{"number": thePull, "state": "open"}, "branch"
+	r.event = map[string]any{"repository": map[string]any{"private": true}}
+	r.values["var.CI_PIPELINE_SOURCE"], r.values["var.CI_COMMIT_BRANCH"], r.values["var.CI_MERGE_REQUEST_IID"] = event, "main", ""
+	switch event {
+	case "pull_request", "pull_request_target", "closed":
+		r.event["pull_request"] = pull
+		if event == "closed" {
+			event, pull["state"] = "pull_request", "closed"
+		}
+		r.values["var.CI_PIPELINE_SOURCE"], r.values["var.CI_COMMIT_BRANCH"], r.values["var.CI_MERGE_REQUEST_IID"] = "merge_request_event", "", thePull
+	case "merge_group":
+		r.event["merge_group"] = map[string]any{"head_sha": "5f7079d"}
+	case "tag":
+		event, ref = "push", "tag"
+		r.values["var.CI_PIPELINE_SOURCE"], r.values["var.CI_COMMIT_BRANCH"] = "push", ""
+	}
+	r.values["github.event_name"], r.values["github.ref_type"] = event, ref
 }
 
 // use makes a CLI the scripts' terraform.
@@ -128,21 +140,12 @@ func (r *runner) tool(name, script string) {
 // commit commits all files in the folder, and returns the commit.
 func (r *runner) commit(message string) string {
 	r.Helper()
-	r.git("init", "-q")
-	r.git("add", ".")
-	r.git("commit", "-qm", message)
-	return r.git("rev-parse", "HEAD")
-}
-
-// git calls git in the folder and returns what it prints.
-func (r *runner) git(args ...string) string {
-	r.Helper()
-	cmd := exec.Command("git", append([]string{"-C", r.dir, "-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false"}, args...)...)
-	text, err := cmd.CombinedOutput()
-	if err != nil {
-		r.Fatalf("git %v: %v\n%s", args, err, text)
+	script := "git init -q && git add . && git -c user.name=x -c user.email=x@example.com -c commit.gpgsign=false commit -qm '" + message + "' && git rev-parse HEAD"
+	text, ok := r.bash(script, nil)
+	if !ok {
+		r.Fatal(text)
 	}
-	return strings.TrimSpace(string(text))
+	return strings.TrimSpace(text)
 }
 
 // checkout empties the workspace, as each run finds it, but for what a cache has kept.
@@ -155,10 +158,6 @@ func (r *runner) checkout() {
 	}
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		r.Fatal(err)
-	}
-	if r.clone != "" {
-		r.git("clone", "-q", r.clone, ".")
-		r.git("checkout", "-q", r.values["github.sha"])
 	}
 	for name, text := range r.files {
 		r.write(name, text)
@@ -187,7 +186,7 @@ func (r *runner) bash(script string, env []string) (text string, ok bool) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	if r.kill != 0 && strings.Contains(script, `run.sh" apply`) {
+	if r.kill != 0 && strings.Contains(script, `run.sh" run`) {
 		r.cutShort(cmd, ended)
 	}
 	ok = <-ended == nil
@@ -234,7 +233,7 @@ type workflow struct {
 		Env, With   map[string]string
 		Steps       []struct {
 			ID, Name, If, Run, Uses string
-			Env                     map[string]string
+			Env, With               map[string]string
 		}
 	}
 }
@@ -275,16 +274,20 @@ func (r *runner) value(text string) (value string) {
 	return value
 }
 
-// term is that of a literal, a name, one that is negated, or a comparison.
+// term is that of a literal, a name, or a comparison.
 func (r *runner) term(text string) string {
 	r.Helper()
 	if parts := comparison.FindStringSubmatch(text); parts != nil {
 		return fmt.Sprint((r.term(parts[1]) == r.term(parts[3])) == (parts[2] == "=="))
-	} else if name, ok := strings.CutPrefix(text, "!"); ok {
-		value := r.term(name)
-		return fmt.Sprint(value == "" || value == "false")
 	} else if strings.HasPrefix(text, "'") {
 		return strings.Trim(text, "'")
+	} else if names, ok := strings.CutPrefix(text, "github.event."); ok {
+		var value any = r.event
+		for name := range strings.SplitSeq(names, ".") {
+			object, _ := value.(map[string]any)
+			value = object[name]
+		}
+		return map[bool]string{false: fmt.Sprint(value)}[value == nil]
 	}
 	value, ok := r.values[text]
 	if !ok {
@@ -299,38 +302,38 @@ func (r *runner) github(caller string) (text, failed string) {
 	var trigger, called workflow
 	readYAML(r.T, caller, &trigger)
 	readYAML(r.T, "../.github/workflows/agent.yml", &called)
+	defer func(before map[string]string) { r.values = before }(maps.Clone(r.values))
 	for name, input := range called.On.Call.Inputs {
-		defer func(before string) { r.values["inputs."+name] = before }(r.values["inputs."+name])
 		r.values["inputs."+name] = cmp.Or(r.with[name], r.expand(trigger.Jobs["agent"].With[name]), input.Default)
 	}
 	r.checkout()
 	job, files := called.Jobs["run"], r.TempDir()
-	env := []string{
-		"GITHUB_ACTIONS=true", "GITHUB_OUTPUT=" + files + "/output", "GITHUB_STEP_SUMMARY=" + files + "/summary", "GITHUB_RUN_ID=" + r.values["github.run_id"],
-		"GITHUB_SERVER_URL=https://github.com", "GITHUB_API_URL=" + r.values["github.api_url"], "GITHUB_REPOSITORY=example/docs", "GITHUB_SHA=" + r.values["github.sha"],
-	}
+	env := r.githubEnv(files)
 	for name, value := range job.Env {
-		env = append(env, name+"="+r.expand(value))
+		r.values["env."+name] = r.expand(value)
+		env = append(env, name+"="+r.values["env."+name])
 	}
 	for _, step := range job.Steps {
-		r.values["success()"], r.values["job.status"] = fmt.Sprint(failed == ""), map[bool]string{true: "success", false: "failure"}[failed == ""]
 		if strings.HasPrefix(step.Uses, "actions/cache@") {
 			_, err := os.Stat(r.dir + "-agent")
 			r.values["steps.cache.outputs.cache-hit"] = fmt.Sprint(err == nil)
 		}
-		if strings.HasPrefix(step.Uses, "aws-actions/configure-aws-credentials@") && r.bucket != nil {
-			env = append(env, r.bucket.assume(r.expand(job.Environment)).env()...)
-		}
-		condition := strings.TrimSuffix(strings.TrimPrefix(step.If, "${{ "), " }}")
-		if step.Run == "" || failed != "" && condition != "!cancelled()" || condition != "" && r.value(condition) != "true" {
+		r.values["job.status"] = map[bool]string{true: "success", false: "failure"}[failed == ""]
+		r.values["steps.report.outputs.kept"] = r.outputs(files + "/output")["kept"]
+		if failed != "" && !strings.HasPrefix(step.If, "always()") || step.If != "" && slices.Contains([]string{"", "false"}, r.value(step.If)) {
 			continue
+		}
+		if strings.HasPrefix(step.Uses, "aws-actions/configure-aws-credentials@") {
+			env = append(env, r.bucket.assume(r.expand(job.Environment)).env()...)
+		} else if strings.HasPrefix(step.Uses, "actions/upload-artifact@") {
+			r.keep(r.expand(step.With["path"]))
 		}
 		all := slices.Clip(env)
 		for name, value := range step.Env {
 			all = append(all, name+"="+r.expand(value))
 		}
-		if hasKey := strings.Contains(strings.Join(all, "\n"), canary); hasKey != (step.Name == "Plan" || step.Name == "Apply") {
-			r.Errorf("step %q has the key: %t", step.Name, hasKey)
+		if hasKey := strings.Contains(strings.Join(all, "\n"), canary); hasKey && step.Name != "Run" {
+			r.Errorf("step %q has the key", step.Name)
 		}
 		shown, ok := r.bash(r.expand(step.Run), all)
 		text += shown
@@ -338,17 +341,42 @@ func (r *runner) github(caller string) (text, failed string) {
 			failed = step.Name
 		}
 	}
-	r.handOn(files + "/output")
+	outputs := r.outputs(files + "/output")
+	r.host.ran(r.expand(job.Environment), outputs)
 	return text, failed
 }
 
-// handOn reads what a run hands on to the next job.
-func (r *runner) handOn(file string) {
-	outputs, _ := os.ReadFile(file)
-	for line := range strings.Lines(string(outputs)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		r.values["needs.agent.outputs."+strings.ToLower(strings.TrimPrefix(name, "AGENT_"))] = value
+// githubEnv is what GitHub sets in each step, with its files in a folder.
+func (r *runner) githubEnv(files string) []string {
+	r.Helper()
+	payload, err := json.Marshal(r.event)
+	if err = errors.Join(err, os.WriteFile(files+"/event", payload, 0o600)); err != nil {
+		r.Fatal(err)
 	}
+	env := []string{"GITHUB_ACTIONS=true", "GITHUB_OUTPUT=" + files + "/output", "GITHUB_STEP_SUMMARY=" + files + "/summary", "GITHUB_EVENT_PATH=" + files + "/event"}
+	for name, value := range r.values {
+		if name, ok := strings.CutPrefix(name, "github."); ok && name != "token" {
+			env = append(env, "GITHUB_"+strings.ToUpper(name)+"="+value)
+		}
+	}
+	return env
+}
+
+// outputs reads what a run hands on to the next job.
+func (r *runner) outputs(file string) map[string]string {
+	text, _ := os.ReadFile(file)
+	all := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		all[strings.ToLower(strings.TrimPrefix(name, "AGENT_"))] = value
+	}
+	return all
+}
+
+// keep notes the artifact of a state.
+func (r *runner) keep(folder string) {
+	text, _ := os.ReadFile(filepath.Join(folder, "errored.tfstate"))
+	r.host.kept = string(text)
 }
 
 // githubNext runs a job of a workflow that comes after github's, and returns the name of the step that failed.
@@ -385,119 +413,65 @@ func (r *runner) gitlab(string) (text, failed string) {
 	}
 	type job struct {
 		Extends      string
-		Variables    map[string]any
+		Variables    map[string]string
+		Environment  struct{ Name string }
 		BeforeScript []string `yaml:"before_script"`
 		Script       []string
 		AfterScript  []string `yaml:"after_script"`
 		Rules        []struct{ If string }
 	}
-	all := map[string]job{}
+	var order yaml.Node
 	readYAML(r.T, pipelines+"gitlab.yml", &including)
 	header, body, _ := strings.Cut(read(r.T, pipelines+"gitlab-template.yml"), "\n---\n")
-	if err := errors.Join(yaml.Unmarshal([]byte(header), &spec), yaml.Unmarshal([]byte(body), &all)); err != nil {
+	err := yaml.Unmarshal([]byte(header), &spec)
+	body = input.ReplaceAllStringFunc(body, func(found string) string {
+		name := input.FindStringSubmatch(found)[1]
+		return cmp.Or(r.with[name], including.Include[0].Inputs[name], spec.Spec.Inputs[name].Default)
+	})
+	all := map[string]job{}
+	if err = errors.Join(err, yaml.Unmarshal([]byte(body), &all), yaml.Unmarshal([]byte(body), &order)); err != nil {
 		r.Fatal(err)
 	}
-	interpolate := func(text string) string {
-		return input.ReplaceAllStringFunc(text, func(found string) string {
-			name := input.FindStringSubmatch(found)[1]
-			return cmp.Or(r.with[name], including.Include[0].Inputs[name], spec.Spec.Inputs[name].Default)
-		})
-	}
 	r.checkout()
-	for _, name := range []string{"agent-provider", "$[[ inputs.name ]]: plan", "$[[ inputs.name ]]: apply"} {
+	_ = os.Rename(r.dir+"-agent", r.dir+"/.agent")          // as the cache has it
+	for i := 0; i < len(order.Content[0].Content); i += 2 { // each key is followed by its value
+		name := order.Content[0].Content[i].Value
 		this := all[name]
 		base := all[this.Extends]
 		if !slices.ContainsFunc(this.Rules, func(rule struct{ If string }) bool {
-			return r.value(strings.ReplaceAll(variable.ReplaceAllString(interpolate(rule.If), "var.$1"), `"`, "'")) == "true"
+			return r.value(strings.ReplaceAll(variable.ReplaceAllString(rule.If, "var.$1"), `"`, "'")) == "true"
 		}) {
 			continue
 		}
-		variables := map[string]string{"CI_JOB_STATUS": "success", "AGENT_ADMIN_KEY": canary}
+		variables := map[string]string{"CI_JOB_STATUS": "success", "CI_JOB_NAME": name, "AGENT_ADMIN_KEY": r.values["secrets.AGENT_ADMIN_KEY"]}
 		for name, value := range r.values {
 			if name, ok := strings.CutPrefix(name, "var."); ok {
 				variables[name] = value
 			}
 		}
+		maps.Copy(variables, base.Variables)
+		maps.Copy(variables, this.Variables)
 		var expand func(string) string
 		expand = func(name string) string { return os.Expand(variables[name], expand) }
-		for _, more := range []map[string]any{base.Variables, this.Variables} {
-			for name, value := range more {
-				if raw, ok := value.(map[string]any); ok { // with expand: false
-					value = raw["value"]
-				}
-				variables[name] = interpolate(fmt.Sprint(value))
-			}
-		}
 		run := func(script ...[]string) bool {
 			var env []string
 			for name := range variables {
 				env = append(env, name+"="+expand(name))
 			}
-			shown, ok := r.bash(interpolate(strings.Join(slices.Concat(script...), "\n")), env)
+			shown, ok := r.bash(strings.Join(slices.Concat(script...), "\n"), env)
 			text += shown
 			return ok
 		}
-		if !run(base.BeforeScript, this.Script) {
-			failed, variables["CI_JOB_STATUS"] = name[strings.LastIndex(name, " ")+1:], "failed"
+		if !run(base.BeforeScript, slices.Concat(this.Script, base.Script)) {
+			failed, variables["CI_JOB_STATUS"] = name, "failed"
 		}
-		if !run(base.AfterScript) {
-			r.Errorf("the report failed:\n%s", text)
+		if len(base.AfterScript) > 0 {
+			if !run(base.AfterScript) {
+				r.Errorf("the report failed:\n%s", text)
+			}
+			r.host.ran(this.Environment.Name, r.outputs(filepath.Join(r.dir, "agent.env")))
+			r.keep(filepath.Join(r.dir, "errored"))
 		}
-		r.handOn(filepath.Join(r.dir, "agent.env"))
 	}
-	return text, failed
-}
-
-// host stands in for GitHub's and GitLab's API, for one pull request that brought each commit, and GitLab's state.
-type host struct {
-	mu       sync.Mutex
-	comments []string
-	isClosed map[string]bool // by the number of a pull request
-	state    []byte
-}
-
-const thePull = "7"
-
-var (
-	listed   = regexp.MustCompile(`^/(repos/example/docs|projects/42)/(issues|merge_requests)/7/(comments|notes)$`)
-	edited   = regexp.MustCompile(`^/(repos/example/docs/issues/comments|projects/42/merge_requests/7/notes)/100$`)
-	ofCommit = regexp.MustCompile(`/commits/\w+/(pulls|merge_requests)$`)
-	ofPull   = regexp.MustCompile(`^/(?:repos/example/docs/pulls|projects/example/docs/merge_requests)/(\d+)$`)
-)
-
-func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var sent struct{ Body string }
-	body, _ := io.ReadAll(r.Body)
-	_ = json.Unmarshal(body, &sent)
-	reply := func(value any) { _ = json.NewEncoder(w).Encode(value) }
-	match := ofPull.FindStringSubmatch(r.URL.Path)
-	switch path, isState := r.URL.Path, strings.HasPrefix(r.URL.Path, "/projects/42/terraform/state/agent-documentation"); {
-	case isState && strings.HasSuffix(path, "/lock"):
-	case isState && r.Method == http.MethodPost:
-		h.state = body
-	case isState && h.state == nil:
-		w.WriteHeader(http.StatusNoContent)
-	case isState:
-		_, _ = w.Write(h.state)
-	case r.Header.Get("Authorization") != "Bearer token" && r.Header.Get("Private-Token") != "token":
-		http.Error(w, "no token", http.StatusUnauthorized)
-	case ofCommit.MatchString(path):
-		reply([]map[string]int{{"number": 7, "iid": 7}})
-	case listed.MatchString(path) && r.Method == http.MethodPost:
-		h.comments = append(h.comments, sent.Body)
-	case listed.MatchString(path):
-		all := []map[string]any{}
-		for i, text := range h.comments {
-			all = append(all, map[string]any{"id": i + 100, "body": text})
-		}
-		reply(all)
-	case edited.MatchString(path) && (r.Method == http.MethodPatch || r.Method == http.MethodPut):
-		h.comments[0] = sent.Body
-	case match != nil:
-		reply(map[string]string{"state": map[bool]string{true: "closed", false: "open"}[h.isClosed[match[1]]]})
-	default:
-		http.NotFound(w, r)
-	}
+	return text, map[bool]string{true: "Run"}[failed != ""]
 }

@@ -38,7 +38,7 @@ func steps() []step {
 	return []step{
 		{headline: "Install the provider that was just built", name: "init", args: []string{"init"}},
 		{headline: "Plan: shows the prompt, and sends nothing", name: "plan", args: []string{"plan", "-var=release=v2.4.0"}},
-		{headline: "Apply: one job. Once its pull request exists, the release ships", name: "apply",
+		{headline: "Apply: one job. Once it is done, the release is published, and the pull request merged", name: "apply",
 			args: apply("v2.4.0"), create: 1, get: true, status: "completed"},
 		{headline: "Nothing has changed: no changes (or -detailed-exitcode would exit with 2)", name: "plan again",
 			args: []string{"plan", "-var=release=v2.4.0", "-detailed-exitcode"}, get: true, status: "completed"},
@@ -48,7 +48,7 @@ func steps() []step {
 			args: apply("v2.6.0"), create: 1, get: true, kill: true},
 		{headline: "Another runner: a new checkout, without the state", name: "init",
 			args: []string{"init"}, checkout: true},
-		{headline: "Apply: the job of the killed run is adopted, nothing is sent, and the release ships", name: "apply again",
+		{headline: "Apply: the job of the killed run is adopted, nothing is sent, and the release is published", name: "apply again",
 			args: apply("v2.6.0"), get: true, status: "completed"},
 	}
 }

@@ -1,4 +1,4 @@
-# A bucket for state and journal, and the two roles that a pipeline assumes. Apply it once, apart from your jobs. It was never
+# A bucket for states and journals, and two roles for each repository. Apply it once, apart from your jobs. It was never
 # applied.
 terraform {
   required_providers {
@@ -13,26 +13,50 @@ variable "bucket" {
   type = string
 }
 
-variable "folder" {
-  description = "Folder of the states, as in the keys of backends."
-  type        = string
-  default     = "agent"
-}
-
 variable "issuer" {
   description = "Host that issues the pipelines' ID tokens, such as gitlab.com. The account must have it as an OIDC provider."
   type        = string
   default     = "token.actions.githubusercontent.com"
 }
 
-variable "subjects" {
+variable "repositories" {
   description = <<-EOT
-    Claim "sub" of the tokens that may assume each role; * matches anything.
+    By name, with which those of the repository's two roles begin:
+    prefixes: Folders of its states, as in the keys of its backends.
+    plan, apply: Claims "sub" of the tokens that may assume each role; * matches anything.
     GitHub: repo:OWNER/NAME:environment:agent-plan, and ...:agent-apply, which only the protected branch may use.
     Newer repositories have OWNER@ID/NAME@ID there: gh api repos/OWNER/NAME/actions/oidc/customization/sub shows it.
     GitLab: project_path:GROUP/PROJECT:ref_type:branch:ref:*, and ...:ref:main, the protected branch.
   EOT
-  type        = object({ plan = string, apply = string })
+  type = map(object({
+    prefixes = list(string)
+    plan     = list(string)
+    apply    = list(string)
+  }))
+
+  validation { # or one repository could write the journal of another
+    condition = alltrue([
+      for a in flatten(values(var.repositories)[*].prefixes) :
+      can(regex("^[\\w.-]+(/[\\w.-]+)*$", a)) && 1 == length([for b in flatten(values(var.repositories)[*].prefixes) : b if startswith("${b}/", "${a}/")])
+    ])
+    error_message = "A prefix is letters, digits, and ._- between slashes, and none is below another."
+  }
+}
+
+# The statements list the whole bucket, as the backend needs it. They cover the default workspace; the states of others are
+# below env:/, and their journals below the same key.
+locals {
+  roles = merge([for name, repository in var.repositories : {
+    for kind in ["plan", "apply"] : "${name}-agent-${kind}" => {
+      subjects = repository[kind]
+      statements = flatten([for prefix in repository.prefixes :
+        jsondecode(replace(replace(file("${path.module}/${kind}.json"),
+          ":::ci-state/agent/", ":::${var.bucket}/${prefix}/"),
+          ":::ci-state\"", ":::${var.bucket}\""
+        )).Statement
+      ])
+    }
+  }]...)
 }
 
 # S3 encrypts every object by itself.
@@ -101,7 +125,7 @@ data "aws_iam_openid_connect_provider" "ci" {
 }
 
 data "aws_iam_policy_document" "trust" {
-  for_each = var.subjects
+  for_each = local.roles
 
   statement {
     actions = ["sts:AssumeRoleWithWebIdentity"]
@@ -120,29 +144,27 @@ data "aws_iam_policy_document" "trust" {
     condition {
       test     = "StringLike"
       variable = "${var.issuer}:sub"
-      values   = [each.value]
+      values   = each.value.subjects
     }
   }
 }
 
 resource "aws_iam_role" "ci" {
-  for_each = var.subjects
+  for_each = local.roles
 
-  name               = "agent-${each.key}"
+  name               = each.key
   assume_role_policy = data.aws_iam_policy_document.trust[each.key].json
 }
 
-# These list the whole bucket, as the backend needs it. They cover the default workspace; the states of others are below env:/,
-# and their journals below the same key.
 resource "aws_iam_role_policy" "ci" {
-  for_each = var.subjects
+  for_each = local.roles
 
   name   = "state-and-journal"
   role   = aws_iam_role.ci[each.key].id
-  policy = replace(replace(file("${path.module}/${each.key}.json"), "ci-state", var.bucket), "/agent/", "/${var.folder}/")
+  policy = jsonencode({ Version = "2012-10-17", Statement = each.value.statements })
 }
 
 output "roles" {
-  description = "AWS_ROLE_ARN of the environments agent-plan and agent-apply, or AWS_PLAN_ROLE_ARN and AWS_APPLY_ROLE_ARN in GitLab."
+  description = "AWS_ROLE_ARN of each repository's environments agent-plan and agent-apply, or AWS_PLAN_ROLE_ARN and AWS_APPLY_ROLE_ARN in GitLab."
   value       = { for name, role in aws_iam_role.ci : name => role.arn }
 }
