@@ -235,8 +235,10 @@ func TestAccPipeline_hostile(t *testing.T) {
 				if commands := runnerCommands(text); failed != "" || host == "GitHub" && len(commands) > 0 || strings.Contains(text, "\x1b") {
 					t.Errorf("%q failed, commands %q\n%s", failed, commands, text)
 				}
-				if len(r.host.outputs) != 5 || strings.ContainsAny(r.host.outputs["message"], "#`@") {
-					t.Errorf("outputs: %q", r.host.outputs)
+				got := r.host.outputs
+				if outcome := map[string]string{"pull_request": "planned", "push": "pull_request"}[event]; len(got) != 5 || got["outcome"] != outcome ||
+					event == "push" && !strings.HasSuffix(got["message"], "completed, "+got["pull_request"]) || strings.ContainsAny(got["message"], "#`@") {
+					t.Errorf("outputs: %q", got)
 				}
 				for _, line := range strings.Split(strings.ReplaceAll(r.host.comments[0], "\r", "\n"), "\n")[1:] {
 					if !regexp.MustCompile(`^(    |\*\*Documentation agent:\*\* |\[Run\]|$)`).MatchString(line) {
@@ -294,12 +296,13 @@ func TestPulls(t *testing.T) {
 	}
 }
 
-// What became of the jobs is told apart. A condition of the configuration, a module and a committed lock file are no jobs.
+// What became of the jobs is told apart. A condition is no job, one of a module is, and a committed lock
+// file is of another build.
 //
-// Red without: any branch of outcome, or .values, in run.sh.
+// Red without: any branch of outcome, .values, or .terraform.lock.hcl, in run.sh.
 func TestAccPipeline_outcomes(t *testing.T) {
 	t.Parallel()
-	const second = "resource \"agent_job\" \"second\" {\n  name   = \"second\"\n  prompt = \"Second\"\n}\n"
+	const second = "module \"second\" {\n  source = \"./second\"\n}\n"
 	link := "https://github.com/example/docs/pull/"
 	for name, test := range map[string]struct {
 		prompt, more, outcome, message, links string
@@ -328,7 +331,9 @@ func TestAccPipeline_outcomes(t *testing.T) {
 			} else {
 				main += test.more
 			}
-			r.files["agent/main.tf"] = main + "check \"any\" {\n  assert {\n    condition     = agent_job.reference.status != \"x\"\n    error_message = \"x\"\n  }\n}\n"
+			r.files["agent/main.tf"] = strings.Replace(main, "  timeouts {", "  lifecycle {\n    postcondition {\n      condition     = self.id != null\n      error_message = \"x\"\n    }\n  }\n  timeouts {", 1)
+			r.files["agent/second/main.tf"] = "terraform {\n  required_providers {\n    agent = { source = \"agentjobs/agent\" }\n  }\n}\n" +
+				"resource \"agent_job\" \"this\" {\n  name   = \"second\"\n  prompt = \"Second\"\n}\n"
 			r.files["agent/.terraform.lock.hcl"] = "provider \"registry.terraform.io/agentjobs/agent\" {\n  version = \"0.1.0\"\n  hashes = [\n    \"h1:x\",\n  ]\n}\n"
 			for range 1 + map[string]int{"refused link": 1}[name] { // the second run changes nothing, and tells the same
 				text, failed := r.github(caller)
