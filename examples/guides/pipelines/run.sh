@@ -3,7 +3,7 @@
 set -euo pipefail
 
 export -n AGENT_ADMIN_KEY
-readonly temp=$AGENT_DIR-work token=${TOKEN-} kept=${CI_PROJECT_DIR:-$AGENT_DIR-work}/errored
+readonly temp=$AGENT_DIR-work token=${TOKEN-${AGENT_GITLAB_TOKEN-}} kept=${CI_PROJECT_DIR:-$AGENT_DIR-work}/errored
 unset TOKEN AGENT_GITLAB_TOKEN
 export TF_CLI_CONFIG_FILE=$temp/mirror.tfrc TF_IN_AUTOMATION=true TF_INPUT=false
 plans='' pull='' state='' branch=''
@@ -162,8 +162,8 @@ comment() { # NUMBER
 
 report() {
   local message='' outcome=failed changed=false link='' links='[]' refused=false
-  if [ -e "$DIRECTORY/errored.tfstate" ]; then push; fi
   if [ -e "$temp/apply.txt" ]; then
+    if [ -e "$DIRECTORY/errored.tfstate" ]; then push; fi
     if grep --quiet --no-messages "^Warning: Invalid pull request link" "$temp/plan.txt" "$temp/apply.txt"; then refused=true; fi
     tf show -json > "$temp/state.json" || [ "$STATUS" != success ]
     jq --slurp --raw-output --arg status "$STATUS" --argjson refused "$refused" '

@@ -13,13 +13,12 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
 const (
@@ -145,15 +144,19 @@ func (r *runner) rewritten(links *strings.Replacer) string {
 
 // What a run may not do is said in one sentence, and reaches no service. Only plans are green then.
 //
-// Red without: any condition of run in run.sh; HAS_KEY in agent.yml, which asks for a role that a fork does not get.
+// Red without: any condition of run in run.sh; isElsewhere in internal/provider; in agent.yml, AGENT_BASE_URL, or HAS_KEY,
+// because a fork gets no role.
 func TestAccPipeline_stops(t *testing.T) {
 	t.Parallel()
 	const other = "https://github.com/example/docs/pull/1"
+	var reached atomic.Int64
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	t.Cleanup(elsewhere.Close)
 	for name, test := range map[string]struct {
-		on, backend, key, rule string
-		isRed                  bool
-		outcome, says          string
-		creates                int
+		on, backend, service, key, rule string
+		isRed                           bool
+		outcome, says                   string
+		creates                         int
 	}{
 		"fork":                 {on: "pull_request", key: "-", outcome: "skipped", says: "Not planned: there is no AGENT_ADMIN_KEY"},
 		"merge queue":          {on: "merge_group", outcome: "planned", says: "Plan: 1 to add"},
@@ -162,6 +165,7 @@ func TestAccPipeline_stops(t *testing.T) {
 		"closed":               {on: "closed", isRed: true, outcome: "failed", says: "Plan on pull_request, and apply on push"},
 		"pull_request_target":  {on: "pull_request_target", isRed: true, outcome: "failed", says: "Plan on pull_request, and apply on push"},
 		"no backend":           {on: "push", backend: "-", isRed: true, outcome: "failed", says: "the configuration in agent has no backend that outlives this run"},
+		"another service":      {on: "pull_request", service: elsewhere.URL, isRed: true, outcome: "failed", says: "Failed"},
 		"backend on this disk": {on: "push", backend: "backend \"local\" {\n  path = \"x.tfstate\"\n}\n", isRed: true, outcome: "failed", says: "has no backend"},
 	} {
 		for host, run := range hosts {
@@ -181,12 +185,16 @@ func TestAccPipeline_stops(t *testing.T) {
 				if test.backend != "" {
 					r.files["agent/main.tf"] = regexp.MustCompile(`(?s)  backend "http" \{.*?\n  \}\n`).ReplaceAllLiteralString(r.files["agent/main.tf"], strings.Trim(test.backend, "-"))
 				}
+				if test.service != "" {
+					r.files["agent/main.tf"] = strings.ReplaceAll(r.files["agent/main.tf"], r.values["vars.AGENT_BASE_URL"], test.service) + "data \"agent_job\" \"any\" {\n  id = \"job_1\"\n}\n"
+					r.values["var.AGENT_BASE_URL"] = r.values["vars.AGENT_BASE_URL"]
+				}
 				text, failed := run(r, caller)
 				if (failed != "") != test.isRed || r.host.outputs["outcome"] != test.outcome || !strings.Contains(r.host.outputs["message"], test.says) {
 					t.Errorf("%q failed, outputs %q\n%s", failed, r.host.outputs, text)
 				}
-				if counts := r.service.Counts(); counts.Create != test.creates || counts.Message != 0 {
-					t.Errorf("requests: %+v", counts)
+				if counts := r.service.Counts(); counts.Create != test.creates || counts.Message != 0 || reached.Load() > 0 {
+					t.Errorf("requests: %+v, elsewhere %d", counts, reached.Load())
 				}
 				if want := map[bool]string{true: "agent-plan", false: "agent-apply"}[test.outcome == "planned" || test.outcome == "skipped"]; !test.isRed && r.host.environment != want {
 					t.Errorf("environment %q", r.host.environment)
@@ -297,9 +305,9 @@ func TestPulls(t *testing.T) {
 }
 
 // What became of the jobs is told apart. A condition is no job, one of a module is, and a committed lock
-// file is of another build.
+// file or errored.tfstate is not this run's.
 //
-// Red without: any branch of outcome, .values, or .terraform.lock.hcl, in run.sh.
+// Red without: any branch of outcome, .values, .terraform.lock.hcl or rm -f in run.sh.
 func TestAccPipeline_outcomes(t *testing.T) {
 	t.Parallel()
 	const second = "module \"second\" {\n  source = \"./second\"\n}\n"
@@ -335,10 +343,11 @@ func TestAccPipeline_outcomes(t *testing.T) {
 			r.files["agent/second/main.tf"] = "terraform {\n  required_providers {\n    agent = { source = \"agentjobs/agent\" }\n  }\n}\n" +
 				"resource \"agent_job\" \"this\" {\n  name   = \"second\"\n  prompt = \"Second\"\n}\n"
 			r.files["agent/.terraform.lock.hcl"] = "provider \"registry.terraform.io/agentjobs/agent\" {\n  version = \"0.1.0\"\n  hashes = [\n    \"h1:x\",\n  ]\n}\n"
-			for range 1 + map[string]int{"refused link": 1}[name] { // the second run changes nothing, and tells the same
+			r.files["agent/errored.tfstate"] = `{"version":4,"serial":9}` // that somebody has committed
+			for range 1 + map[string]int{"refused link": 1}[name] {       // the second run changes nothing, and tells the same
 				text, failed := r.github(caller)
 				got := r.host.outputs
-				if got["outcome"] != test.outcome || !strings.Contains(got["message"], test.message) || !strings.HasPrefix(got["pull_requests"], test.links) ||
+				if got["outcome"] != test.outcome || r.host.kept != "" || !strings.Contains(got["message"], test.message) || !strings.HasPrefix(got["pull_requests"], test.links) ||
 					(got["pull_request"] != "") != (strings.Count(got["pull_requests"], "http") == 1) || test.outcome != "archived" && (failed != "") != (test.outcome == "failed") {
 					t.Fatalf("%q failed, outputs %q\n%s", failed, got, text)
 				}
@@ -364,7 +373,6 @@ func TestAccPipeline_errored(t *testing.T) {
 			t.Run(name+" on "+host, func(t *testing.T) {
 				t.Parallel()
 				r := startPipeline(t, 0)
-				r.files["agent/errored.tfstate"] = `{"version":4,"serial":9}` // that somebody has committed
 				r.host.refuse = test.refuse
 				if test.isPublic {
 					r.event["repository"], r.values["var.CI_PROJECT_VISIBILITY"] = map[string]any{"private": false}, "internal"
@@ -476,22 +484,6 @@ func cutShort(t *testing.T, inBucket bool) {
 				t.Errorf("not one POST: %+v", counts)
 			}
 		})
-	}
-}
-
-// The plan of a pull request sends the key to no service that the pull request names.
-//
-// Red without: isElsewhere in internal/provider; AGENT_BASE_URL in agent.yml.
-func TestAccPipeline_otherService(t *testing.T) {
-	t.Parallel()
-	other := simulator.New(simulator.Options{})
-	server := httptest.NewServer(other)
-	t.Cleanup(server.Close)
-	r := startPipeline(t, 0)
-	r.on("pull_request")
-	r.files["agent/main.tf"] = strings.ReplaceAll(r.files["agent/main.tf"], r.values["vars.AGENT_BASE_URL"], server.URL) + "data \"agent_job\" \"any\" {\n  id = \"job_1\"\n}\n"
-	if text, failed := r.github(caller); failed == "" || !strings.Contains(text, "base_url is not the URL in the environment variable AGENT_BASE_URL") || len(other.Requests()) > 0 {
-		t.Errorf("%q failed, %d requests:\n%s", failed, len(other.Requests()), text)
 	}
 }
 
