@@ -149,7 +149,7 @@ comment() { # NUMBER
   if [ "$comments" != issues ]; then path=$repository/$comments/$1/notes; fi
   { echo "$marker" && cat "$temp/report.md"; } | jq --raw-input --slurp '{body: .}' > "$temp/comment.json"
   for page in {1..9}; do
-    api GET "$path?per_page=100&sort=asc&order_by=created_at&page=$page" > "$temp/comments.json"
+    api GET "$path?per_page=100&sort=asc&order_by=created_at&page=$page" > "$temp/comments.json" || return
     id=$(jq --arg marker "$marker" 'first(.[] | select((.user.type? // "Bot") == "Bot" and (.body | startswith($marker))) | .id)' "$temp/comments.json")
     if [ -n "$id" ] || [ "$(jq length "$temp/comments.json")" -lt 100 ]; then break; fi
   done
@@ -173,7 +173,7 @@ report() {
       (if $refused then "its link was refused, or it has none" else "no pull request" end) as $none |
       (map("\(.name): \(.status)\(if .pr_link then ", \(.pr_link)" elif .status == "completed" then ", \($none)" else "" end)") | join("; ") | gsub("\n"; " ")),
       (if any(.status == "archived") then "archived" elif $status != "success" or any(.status == "failed") then "failed"
-        elif any(.status != "completed") then "active" elif $refused then "link_refused"
+        elif any(.status != "completed") then "active" elif $refused and any(.pr_link == null) then "link_refused"
         elif $links == [] then "no_pull_request" else "pull_request" end),
       (if $links | length == 1 then $links[0] else "" end),
       ($links | tojson)' "$temp/state.json" > "$temp/jobs.txt"
@@ -200,7 +200,7 @@ report() {
   if [ -n "${GITHUB_ACTIONS-}" ]; then
     cat "$temp/outputs" >> "$GITHUB_OUTPUT"
   else # which accepts 5 kB
-    while IFS== read -r name value; do echo "AGENT_${name^^}=$value"; done < "$temp/outputs" > agent.env
+    while IFS='=' read -r name value; do echo "AGENT_${name^^}=$value"; done < "$temp/outputs" > agent.env
   fi
   if [ -z "$token" ]; then return; fi
   if [ -z "$pull" ] && [ "$event" = push ] && { [ "$changed" = true ] || [ "$STATUS" != success ]; }; then

@@ -6,11 +6,13 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -271,14 +273,7 @@ func TestPulls(t *testing.T) {
 	t.Cleanup(server.Close)
 	h.pulls["5"], h.pulls["6"] = server.URL+"/repos/example/docs/pulls/1", server.URL+"/repos/example/docs/pulls/9"
 	h.pulls["7"], h.pulls["8"] = server.URL+"/nowhere", other.URL+"/repos/example/docs/pulls/1"
-	r := &runner{trial: &trial{T: t, dir: t.TempDir()}, values: map[string]string{"github.api_url": server.URL, "github.server_url": "https://github.com", "github.repository": "example/docs"}}
-	for _, name := range []string{"github.sha", "github.ref_name", "github.ref_type", "github.run_id", "github.event_name"} {
-		r.values[name] = "x"
-	}
-	script, err := filepath.Abs(root + "/examples/" + pipelines + "run.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	call := script(t, server.URL)
 	for link, isOver := range map[string]bool{
 		"https://github.com/example/docs/pull/1":             true,
 		"https://github.com/example/docs/pull/2":             true,
@@ -294,13 +289,66 @@ func TestPulls(t *testing.T) {
 		"https://github.com.example/example/docs/pull/1":     false,
 		"https://gitlab.com/example/docs/-/merge_requests/1": false,
 	} {
-		env := append(r.githubEnv(t.TempDir()), "AGENT_DIR="+r.dir, "TOKEN=token")
-		if text, ok := r.bash("bash '"+script+"' is_over "+link, env); ok != isOver {
+		if text, ok := call("is_over", link); ok != isOver {
 			t.Errorf("%s is over: %t\n%s", link, ok, text)
 		}
 	}
 	if leaked != "" {
 		t.Errorf("another host got %q", leaked)
+	}
+}
+
+// script returns what calls a function of run.sh as on GitHub.
+func script(t *testing.T, api string) func(args ...string) (text string, ok bool) {
+	t.Helper()
+	r := &runner{trial: &trial{T: t, dir: t.TempDir()}, values: map[string]string{"github.api_url": api, "github.server_url": "https://github.com", "github.repository": "example/docs"}}
+	for _, name := range []string{"sha", "ref_name", "ref_type", "run_id", "event_name"} {
+		r.values["github."+name] = "x"
+	}
+	file, err := filepath.Abs(root + "/examples/" + pipelines + "run.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write("agent-work/report.md", "A report")
+	return func(args ...string) (string, bool) {
+		return r.bash("bash '"+file+"' "+strings.Join(args, " "), append(r.githubEnv(t.TempDir()), "AGENT_DIR="+r.dir+"/agent", "TOKEN=token", "DIRECTORY=agent"))
+	}
+}
+
+// The comment that a bot has written is updated, wherever it is, and no other. If they cannot be read, there is no second one.
+//
+// Red without: the pages, the user's type, or return, in comment of run.sh.
+func TestComment(t *testing.T) {
+	onLinux(t)
+	const one, marker = `{"id": 1, "user": {"type": "User"}, "body": %q}`, "<!-- agent agent -->\nPlan"
+	others := strings.Repeat(fmt.Sprintf(one, "Hello")+",", 99) + fmt.Sprintf(one, marker) // which a person has copied
+	for name, test := range map[string]struct {
+		pages []string
+		want  string
+	}{
+		"none":           {[]string{"[]"}, "POST /repos/example/docs/issues/7/comments"},
+		"a person's":     {[]string{"[" + others + "]", "[]"}, "POST /repos/example/docs/issues/7/comments"},
+		"after a page":   {[]string{"[" + others + "]", `[{"id": 2, "user": {"type": "Bot"}, "body": "` + `<!-- agent agent -->"}]`}, "PATCH /repos/example/docs/issues/comments/2"},
+		"cannot be read": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written := ""
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+				switch {
+				case r.Method != http.MethodGet:
+					written += r.Method + " " + r.URL.Path
+				case page > len(test.pages):
+					http.Error(w, "no", http.StatusBadGateway)
+				default:
+					_, _ = io.WriteString(w, test.pages[page-1])
+				}
+			}))
+			t.Cleanup(server.Close)
+			if text, ok := script(t, server.URL)("comment", "7"); written != test.want || ok != (test.want != "") {
+				t.Errorf("%q, %t\n%s", written, ok, text)
+			}
+		})
 	}
 }
 
