@@ -3,7 +3,7 @@
 set -euo pipefail
 
 export -n AGENT_ADMIN_KEY
-readonly temp=$AGENT_DIR-work token=${TOKEN-} kept=${CI_PROJECT_DIR:-$AGENT_DIR-work}/errored
+readonly temp=$AGENT_DIR-work token=${TOKEN-${AGENT_GITLAB_TOKEN-}} kept=${CI_PROJECT_DIR:-$AGENT_DIR-work}/errored
 unset TOKEN AGENT_GITLAB_TOKEN
 export TF_CLI_CONFIG_FILE=$temp/mirror.tfrc TF_IN_AUTOMATION=true TF_INPUT=false
 plans='' pull='' state='' branch=''
@@ -51,7 +51,8 @@ stop() { # EXIT_CODE SENTENCE
 # Leaves provider and script in AGENT_DIR, and caches of Go beside it.
 install() {
   XDG_CACHE_HOME=$AGENT_DIR GOCACHE=$AGENT_DIR-build make -C "$(dirname "$0")/../../.." install
-  cp -R "$0" "$AGENT_DIR"/terraform-provider-agent/installed/m* "$AGENT_DIR" # the mirror and its configuration
+  mv "$AGENT_DIR"/terraform-provider-agent/installed/m* "$AGENT_DIR" # the mirror and its configuration
+  cp "$0" "$AGENT_DIR"
 }
 
 # GitLab tells it to the token only.
@@ -148,7 +149,7 @@ comment() { # NUMBER
   if [ "$comments" != issues ]; then path=$repository/$comments/$1/notes; fi
   { echo "$marker" && cat "$temp/report.md"; } | jq --raw-input --slurp '{body: .}' > "$temp/comment.json"
   for page in {1..9}; do
-    api GET "$path?per_page=100&sort=asc&order_by=created_at&page=$page" > "$temp/comments.json"
+    api GET "$path?per_page=100&sort=asc&order_by=created_at&page=$page" > "$temp/comments.json" || return
     id=$(jq --arg marker "$marker" 'first(.[] | select((.user.type? // "Bot") == "Bot" and (.body | startswith($marker))) | .id)' "$temp/comments.json")
     if [ -n "$id" ] || [ "$(jq length "$temp/comments.json")" -lt 100 ]; then break; fi
   done
@@ -161,8 +162,8 @@ comment() { # NUMBER
 
 report() {
   local message='' outcome=failed changed=false link='' links='[]' refused=false
-  if [ -e "$DIRECTORY/errored.tfstate" ]; then push; fi
   if [ -e "$temp/apply.txt" ]; then
+    if [ -e "$DIRECTORY/errored.tfstate" ]; then push; fi
     if grep --quiet --no-messages "^Warning: Invalid pull request link" "$temp/plan.txt" "$temp/apply.txt"; then refused=true; fi
     tf show -json > "$temp/state.json" || [ "$STATUS" != success ]
     jq --slurp --raw-output --arg status "$STATUS" --argjson refused "$refused" '
@@ -170,9 +171,9 @@ report() {
         select(.type == "agent_job" and .mode == "managed" and (has("deposed_key") | not)) | .values] |
       (map(select(.status == "completed").pr_link // empty) | unique) as $links |
       (if $refused then "its link was refused, or it has none" else "no pull request" end) as $none |
-      (map("\(.name): \(.status)\(if .pr_link then ", \(.pr_link)" elif .status == "completed" then ", \($none)" else "" end)") | join("; ")),
+      (map("\(.name): \(.status)\(if .pr_link then ", \(.pr_link)" elif .status == "completed" then ", \($none)" else "" end)") | join("; ") | gsub("\n"; " ")),
       (if any(.status == "archived") then "archived" elif $status != "success" or any(.status == "failed") then "failed"
-        elif any(.status != "completed") then "active" elif $refused then "link_refused"
+        elif any(.status != "completed") then "active" elif $refused and any(.pr_link == null) then "link_refused"
         elif $links == [] then "no_pull_request" else "pull_request" end),
       (if $links | length == 1 then $links[0] else "" end),
       ($links | tojson)' "$temp/state.json" > "$temp/jobs.txt"
@@ -185,25 +186,27 @@ report() {
   elif [ "$STATUS" != success ]; then
     message="Failed. Its log says what to do: $run${message:+; $message}"
   elif [ -n "$plans" ]; then
-    message=$(grep -m 1 -E "^(Plan:|No changes)" "$temp/plan.txt") outcome=planned
+    outcome=planned message=$(grep -m 1 -E "^(Plan:|No changes)" "$temp/plan.txt") || message="Only outputs change."
   fi
   # What others have named leaves neither its line nor Markdown.
-  message=$(jq --null-input --raw-output --arg text "$message" '$text | gsub("[^\\p{L}\\p{N} .,:;/?=&%~_+-]"; "")')
+  message=$(jq --raw-input --raw-output --slurp 'gsub("[^\\p{L}\\p{N} .,:;/?=&%~_+-]"; "")' <<< "$message")
   {
     echo "**Documentation agent:** $message"
-    if [ -e "$temp/plan.txt" ]; then printf '\n[Run](%s)\n\n' "$run" && sed "s/^/    /" "$temp/plan.txt" > "$temp/plan.md" && head -c 60000 "$temp/plan.md"; fi
-  } > "$temp/report.md"
+    if [ -e "$temp/plan.txt" ]; then printf '\n[Run](%s)\n\n' "$run" && sed "s/^/    /" "$temp/plan.txt"; fi
+  } > "$temp/all.md"
+  head -c 65000 "$temp/all.md" > "$temp/report.md" # GitHub's limit for a comment is a little higher
   cat "$temp/report.md" >> "${GITHUB_STEP_SUMMARY:-$temp/summary.md}"
   printf '%s\n' "message=${message:0:2000}" "outcome=$outcome" "pull_request=$link" "pull_requests=$links" "changed=$changed" | tee "$temp/outputs"
   if [ -n "${GITHUB_ACTIONS-}" ]; then
     cat "$temp/outputs" >> "$GITHUB_OUTPUT"
   else # which accepts 5 kB
-    while IFS== read -r name value; do echo "AGENT_${name^^}=$value"; done < "$temp/outputs" > agent.env
+    while IFS='=' read -r name value; do echo "AGENT_${name^^}=$value"; done < "$temp/outputs" > agent.env
   fi
+  if [ -z "$token" ]; then return; fi
   if [ -z "$pull" ] && [ "$event" = push ] && { [ "$changed" = true ] || [ "$STATUS" != success ]; }; then
     pull=$(api GET "$merged" | jq '.[0] | .iid // .number // empty') || pull=
   fi
-  if [ -n "$pull" ] && [ -n "$token" ]; then comment "$pull" || echo "The comment could not be written."; fi
+  if [ -n "$pull" ]; then comment "$pull" || echo "The comment could not be written."; fi
 }
 
 "$@"

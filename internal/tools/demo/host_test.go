@@ -24,7 +24,6 @@ type host struct {
 	pulls       map[string]string // states by number, or where they are now; the others are open
 	state, lock []byte
 	refuse      int // writes of the state, from the first one on; -1: all
-	moved       http.HandlerFunc
 }
 
 const thePull = "7"

@@ -6,20 +6,21 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
 const (
@@ -145,15 +146,19 @@ func (r *runner) rewritten(links *strings.Replacer) string {
 
 // What a run may not do is said in one sentence, and reaches no service. Only plans are green then.
 //
-// Red without: any condition of run in run.sh; HAS_KEY in agent.yml, which asks for a role that a fork does not get.
+// Red without: any condition of run in run.sh; isElsewhere in internal/provider; in agent.yml, AGENT_BASE_URL, or HAS_KEY,
+// because a fork gets no role.
 func TestAccPipeline_stops(t *testing.T) {
 	t.Parallel()
 	const other = "https://github.com/example/docs/pull/1"
+	var reached atomic.Int64
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	t.Cleanup(elsewhere.Close)
 	for name, test := range map[string]struct {
-		on, backend, key, rule string
-		isRed                  bool
-		outcome, says          string
-		creates                int
+		on, backend, service, key, rule string
+		isRed                           bool
+		outcome, says                   string
+		creates                         int
 	}{
 		"fork":                 {on: "pull_request", key: "-", outcome: "skipped", says: "Not planned: there is no AGENT_ADMIN_KEY"},
 		"merge queue":          {on: "merge_group", outcome: "planned", says: "Plan: 1 to add"},
@@ -162,6 +167,7 @@ func TestAccPipeline_stops(t *testing.T) {
 		"closed":               {on: "closed", isRed: true, outcome: "failed", says: "Plan on pull_request, and apply on push"},
 		"pull_request_target":  {on: "pull_request_target", isRed: true, outcome: "failed", says: "Plan on pull_request, and apply on push"},
 		"no backend":           {on: "push", backend: "-", isRed: true, outcome: "failed", says: "the configuration in agent has no backend that outlives this run"},
+		"another service":      {on: "pull_request", service: elsewhere.URL, isRed: true, outcome: "failed", says: "Failed"},
 		"backend on this disk": {on: "push", backend: "backend \"local\" {\n  path = \"x.tfstate\"\n}\n", isRed: true, outcome: "failed", says: "has no backend"},
 	} {
 		for host, run := range hosts {
@@ -181,12 +187,16 @@ func TestAccPipeline_stops(t *testing.T) {
 				if test.backend != "" {
 					r.files["agent/main.tf"] = regexp.MustCompile(`(?s)  backend "http" \{.*?\n  \}\n`).ReplaceAllLiteralString(r.files["agent/main.tf"], strings.Trim(test.backend, "-"))
 				}
+				if test.service != "" {
+					r.files["agent/main.tf"] = strings.ReplaceAll(r.files["agent/main.tf"], r.values["vars.AGENT_BASE_URL"], test.service) + "data \"agent_job\" \"any\" {\n  id = \"job_1\"\n}\n"
+					r.values["var.AGENT_BASE_URL"] = r.values["vars.AGENT_BASE_URL"]
+				}
 				text, failed := run(r, caller)
 				if (failed != "") != test.isRed || r.host.outputs["outcome"] != test.outcome || !strings.Contains(r.host.outputs["message"], test.says) {
 					t.Errorf("%q failed, outputs %q\n%s", failed, r.host.outputs, text)
 				}
-				if counts := r.service.Counts(); counts.Create != test.creates || counts.Message != 0 {
-					t.Errorf("requests: %+v", counts)
+				if counts := r.service.Counts(); counts.Create != test.creates || counts.Message != 0 || reached.Load() > 0 {
+					t.Errorf("requests: %+v, elsewhere %d", counts, reached.Load())
 				}
 				if want := map[bool]string{true: "agent-plan", false: "agent-apply"}[test.outcome == "planned" || test.outcome == "skipped"]; !test.isRed && r.host.environment != want {
 					t.Errorf("environment %q", r.host.environment)
@@ -235,8 +245,10 @@ func TestAccPipeline_hostile(t *testing.T) {
 				if commands := runnerCommands(text); failed != "" || host == "GitHub" && len(commands) > 0 || strings.Contains(text, "\x1b") {
 					t.Errorf("%q failed, commands %q\n%s", failed, commands, text)
 				}
-				if len(r.host.outputs) != 5 || strings.ContainsAny(r.host.outputs["message"], "#`@") {
-					t.Errorf("outputs: %q", r.host.outputs)
+				got := r.host.outputs
+				if outcome := map[string]string{"pull_request": "planned", "push": "pull_request"}[event]; len(got) != 5 || got["outcome"] != outcome ||
+					event == "push" && !strings.HasSuffix(got["message"], "completed, "+got["pull_request"]) || strings.ContainsAny(got["message"], "#`@") {
+					t.Errorf("outputs: %q", got)
 				}
 				for _, line := range strings.Split(strings.ReplaceAll(r.host.comments[0], "\r", "\n"), "\n")[1:] {
 					if !regexp.MustCompile(`^(    |\*\*Documentation agent:\*\* |\[Run\]|$)`).MatchString(line) {
@@ -261,14 +273,7 @@ func TestPulls(t *testing.T) {
 	t.Cleanup(server.Close)
 	h.pulls["5"], h.pulls["6"] = server.URL+"/repos/example/docs/pulls/1", server.URL+"/repos/example/docs/pulls/9"
 	h.pulls["7"], h.pulls["8"] = server.URL+"/nowhere", other.URL+"/repos/example/docs/pulls/1"
-	r := &runner{trial: &trial{T: t, dir: t.TempDir()}, values: map[string]string{"github.api_url": server.URL, "github.server_url": "https://github.com", "github.repository": "example/docs"}}
-	for _, name := range []string{"github.sha", "github.ref_name", "github.ref_type", "github.run_id", "github.event_name"} {
-		r.values[name] = "x"
-	}
-	script, err := filepath.Abs(root + "/examples/" + pipelines + "run.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	call := script(t, server.URL)
 	for link, isOver := range map[string]bool{
 		"https://github.com/example/docs/pull/1":             true,
 		"https://github.com/example/docs/pull/2":             true,
@@ -284,8 +289,7 @@ func TestPulls(t *testing.T) {
 		"https://github.com.example/example/docs/pull/1":     false,
 		"https://gitlab.com/example/docs/-/merge_requests/1": false,
 	} {
-		env := append(r.githubEnv(t.TempDir()), "AGENT_DIR="+r.dir, "TOKEN=token")
-		if text, ok := r.bash("bash '"+script+"' is_over "+link, env); ok != isOver {
+		if text, ok := call("is_over", link); ok != isOver {
 			t.Errorf("%s is over: %t\n%s", link, ok, text)
 		}
 	}
@@ -294,12 +298,67 @@ func TestPulls(t *testing.T) {
 	}
 }
 
-// What became of the jobs is told apart. A condition of the configuration, a module and a committed lock file are no jobs.
+// script returns what calls a function of run.sh as on GitHub.
+func script(t *testing.T, api string) func(args ...string) (text string, ok bool) {
+	t.Helper()
+	r := &runner{trial: &trial{T: t, dir: t.TempDir()}, values: map[string]string{"github.api_url": api, "github.server_url": "https://github.com", "github.repository": "example/docs"}}
+	for _, name := range []string{"sha", "ref_name", "ref_type", "run_id", "event_name"} {
+		r.values["github."+name] = "x"
+	}
+	file, err := filepath.Abs(root + "/examples/" + pipelines + "run.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write("agent-work/report.md", "A report")
+	return func(args ...string) (string, bool) {
+		return r.bash("bash '"+file+"' "+strings.Join(args, " "), append(r.githubEnv(t.TempDir()), "AGENT_DIR="+r.dir+"/agent", "TOKEN=token", "DIRECTORY=agent"))
+	}
+}
+
+// The comment that a bot has written is updated, wherever it is, and no other. If they cannot be read, there is no second one.
 //
-// Red without: any branch of outcome, or .values, in run.sh.
+// Red without: the pages, the user's type, or return, in comment of run.sh.
+func TestComment(t *testing.T) {
+	onLinux(t)
+	const one, marker = `{"id": 1, "user": {"type": "User"}, "body": %q}`, "<!-- agent agent -->\nPlan"
+	others := strings.Repeat(fmt.Sprintf(one, "Hello")+",", 99) + fmt.Sprintf(one, marker) // which a person has copied
+	for name, test := range map[string]struct {
+		pages []string
+		want  string
+	}{
+		"none":           {[]string{"[]"}, "POST /repos/example/docs/issues/7/comments"},
+		"a person's":     {[]string{"[" + others + "]", "[]"}, "POST /repos/example/docs/issues/7/comments"},
+		"after a page":   {[]string{"[" + others + "]", `[{"id": 2, "user": {"type": "Bot"}, "body": "` + `<!-- agent agent -->"}]`}, "PATCH /repos/example/docs/issues/comments/2"},
+		"cannot be read": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written := ""
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+				switch {
+				case r.Method != http.MethodGet:
+					written += r.Method + " " + r.URL.Path
+				case page > len(test.pages):
+					http.Error(w, "no", http.StatusBadGateway)
+				default:
+					_, _ = io.WriteString(w, test.pages[page-1])
+				}
+			}))
+			t.Cleanup(server.Close)
+			if text, ok := script(t, server.URL)("comment", "7"); written != test.want || ok != (test.want != "") {
+				t.Errorf("%q, %t\n%s", written, ok, text)
+			}
+		})
+	}
+}
+
+// What became of the jobs is told apart. A condition is no job, one of a module is, and a committed lock
+// file or errored.tfstate is not this run's.
+//
+// Red without: any branch of outcome, .values, .terraform.lock.hcl or rm -f in run.sh.
 func TestAccPipeline_outcomes(t *testing.T) {
 	t.Parallel()
-	const second = "resource \"agent_job\" \"second\" {\n  name   = \"second\"\n  prompt = \"Second\"\n}\n"
+	const second = "module \"second\" {\n  source = \"./second\"\n}\n"
 	link := "https://github.com/example/docs/pull/"
 	for name, test := range map[string]struct {
 		prompt, more, outcome, message, links string
@@ -328,12 +387,15 @@ func TestAccPipeline_outcomes(t *testing.T) {
 			} else {
 				main += test.more
 			}
-			r.files["agent/main.tf"] = main + "check \"any\" {\n  assert {\n    condition     = agent_job.reference.status != \"x\"\n    error_message = \"x\"\n  }\n}\n"
+			r.files["agent/main.tf"] = strings.Replace(main, "  timeouts {", "  lifecycle {\n    postcondition {\n      condition     = self.id != null\n      error_message = \"x\"\n    }\n  }\n  timeouts {", 1)
+			r.files["agent/second/main.tf"] = "terraform {\n  required_providers {\n    agent = { source = \"agentjobs/agent\" }\n  }\n}\n" +
+				"resource \"agent_job\" \"this\" {\n  name   = \"second\"\n  prompt = \"Second\"\n}\n"
 			r.files["agent/.terraform.lock.hcl"] = "provider \"registry.terraform.io/agentjobs/agent\" {\n  version = \"0.1.0\"\n  hashes = [\n    \"h1:x\",\n  ]\n}\n"
-			for range 1 + map[string]int{"refused link": 1}[name] { // the second run changes nothing, and tells the same
+			r.files["agent/errored.tfstate"] = `{"version":4,"serial":9}` // that somebody has committed
+			for range 1 + map[string]int{"refused link": 1}[name] {       // the second run changes nothing, and tells the same
 				text, failed := r.github(caller)
 				got := r.host.outputs
-				if got["outcome"] != test.outcome || !strings.Contains(got["message"], test.message) || !strings.HasPrefix(got["pull_requests"], test.links) ||
+				if got["outcome"] != test.outcome || r.host.kept != "" || !strings.Contains(got["message"], test.message) || !strings.HasPrefix(got["pull_requests"], test.links) ||
 					(got["pull_request"] != "") != (strings.Count(got["pull_requests"], "http") == 1) || test.outcome != "archived" && (failed != "") != (test.outcome == "failed") {
 					t.Fatalf("%q failed, outputs %q\n%s", failed, got, text)
 				}
@@ -359,7 +421,6 @@ func TestAccPipeline_errored(t *testing.T) {
 			t.Run(name+" on "+host, func(t *testing.T) {
 				t.Parallel()
 				r := startPipeline(t, 0)
-				r.files["agent/errored.tfstate"] = `{"version":4,"serial":9}` // that somebody has committed
 				r.host.refuse = test.refuse
 				if test.isPublic {
 					r.event["repository"], r.values["var.CI_PROJECT_VISIBILITY"] = map[string]any{"private": false}, "internal"
@@ -471,22 +532,6 @@ func cutShort(t *testing.T, inBucket bool) {
 				t.Errorf("not one POST: %+v", counts)
 			}
 		})
-	}
-}
-
-// The plan of a pull request sends the key to no service that the pull request names.
-//
-// Red without: isElsewhere in internal/provider; AGENT_BASE_URL in agent.yml.
-func TestAccPipeline_otherService(t *testing.T) {
-	t.Parallel()
-	other := simulator.New(simulator.Options{})
-	server := httptest.NewServer(other)
-	t.Cleanup(server.Close)
-	r := startPipeline(t, 0)
-	r.on("pull_request")
-	r.files["agent/main.tf"] = strings.ReplaceAll(r.files["agent/main.tf"], r.values["vars.AGENT_BASE_URL"], server.URL) + "data \"agent_job\" \"any\" {\n  id = \"job_1\"\n}\n"
-	if text, failed := r.github(caller); failed == "" || !strings.Contains(text, "base_url is not the URL in the environment variable AGENT_BASE_URL") || len(other.Requests()) > 0 {
-		t.Errorf("%q failed, %d requests:\n%s", failed, len(other.Requests()), text)
 	}
 }
 
