@@ -94,13 +94,23 @@ func (d *ProviderData) planCreate(
 	case foreseen.Result == send.Adopted && !request.IsPromptUnknown && !request.RetryFailed:
 		adopted = foreseen.Record.Job
 	}
-	if text, isNeeded := wording.Foreseen(foreseen, request); isNeeded && !isApplying {
+	d.warnOfRecord(foreseen, request, diags)
+	return adopted
+}
+
+// warnOfRecord says what an apply does because of the record of a name, and no planned value shows.
+// "terraform apply" plans in two processes (T3), so its calls say so, but for a wait, which says
+// nothing.
+func (d *ProviderData) warnOfRecord(foreseen send.Outcome, request send.Request, diags *diag.Diagnostics) {
+	if d.names.isApplying.Load() || d.Command == "apply" && foreseen.Result != send.Waiting {
+		return
+	}
+	if text, isNeeded := wording.Foreseen(foreseen, request); isNeeded {
 		WarnAt(diags, path.Root("name"), text)
 	}
-	if foreseen.Beside != nil && d.Command != "apply" { // it plans in two processes (T3), so its create says so
+	if foreseen.Beside != nil {
 		WarnAt(diags, path.Root("name"), wording.BesideAnother(request, foreseen.Beside))
 	}
-	return adopted
 }
 
 // planExisting plans what becomes of a job in the state: it decides, sets the planned values, and
@@ -163,8 +173,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	case c.effect == sendMessage && foreseen.Result.Sends() && !c.isMissing && !isClosed:
 		d.planRequest(request, false, diags)
 	case c.effect == sendMessage && (foreseen.Result == send.OtherJob || foreseen.Result == send.Waiting):
-		text, _ := wording.Foreseen(foreseen, request)
-		WarnAt(diags, path.Root("name"), text)
+		d.warnOfRecord(foreseen, request, diags)
 	case c.effect == storePrompt && foreseen.Result == send.OtherJob && !record.IsUnknownCreate():
 		// An unknown create needs no warning, because the import settles it.
 		WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
