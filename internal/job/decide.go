@@ -22,7 +22,7 @@ type existing struct {
 	marks        *messageMarks
 	options      waitOptions
 	isNewProject bool        // the configuration has another project than the state
-	isUnknown    bool        // the plan does not know all that tells creates apart, beside the prompt
+	isUnknown    bool        // the plan does not know all that tells creates apart, beside the prompt, or not the record
 	isGivenUp    bool        // a person has given up the job's last request
 	foreseen     send.Result // of a message with the planned prompt
 }
@@ -104,7 +104,7 @@ func (e existing) decide() change {
 	case e.isGivenUp, options.onFailure == onRetry && hasFailed:
 		c.effect, c.replacedAt = replace, append(c.replacedAt, path.Root("status"))
 	case c.effect == sendMessage && state.isClosed(e.marks.IsClosed) && !e.foreseen.Counts():
-		c.effect, isUnknown = replaceClosed, plan.promptText().IsUnknown()
+		c.effect, isUnknown = replaceClosed, isUnknown || plan.promptText().IsUnknown()
 		at := path.Root("prompt")
 		if plan.Prompt.IsNull() {
 			at = path.Root("prompt_wo_hash")
@@ -130,7 +130,7 @@ func (c change) setValues(ctx context.Context, plan, state *jobModel) {
 		plan.Prompt = state.Prompt // else a plan would show a change that nobody can see
 	}
 	switch hasPrompt := plan.hasPromptOf(state); {
-	case !plan.Prompt.IsNull():
+	case !plan.Prompt.IsNull() && plan.PromptWO.IsNull():
 		plan.PromptWOHash = types.StringNull()
 	case c.replaces(), !plan.PromptWO.IsNull() && (!hasPrompt || state.PromptWOHash.IsNull()):
 		plan.PromptWOHash = types.StringUnknown()

@@ -137,10 +137,10 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 
 	id, isNewProject := state.ID.ValueString(), !project.IsNull() && !project.Equal(state.ProjectID)
 	isGivenUp, isRead := d.isGivenUp(ctx, &state, diags), d.names.isRead(id)
-	foreseen := d.foreseeMessage(ctx, &plan, &state, diags)
+	foreseen, isRecordKnown := d.foreseeMessage(ctx, &plan, &state, diags)
 	c := existing{
 		plan: &plan, state: &state, marks: &marks.message, options: options,
-		isNewProject: isNewProject, isUnknown: project.IsUnknown() || !plan.areArgumentsKnown(ctx),
+		isNewProject: isNewProject, isUnknown: project.IsUnknown() || !plan.areArgumentsKnown(ctx) || !isRecordKnown,
 		isGivenUp: isGivenUp && isRead, foreseen: foreseen.Result,
 	}.decide()
 	switch {
@@ -187,13 +187,15 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 // foreseeMessage foresees what a message with the planned prompt does. It asks the journal if the
 // prompt is new, or if the job was imported and has none yet; a plan without changes does not access
 // it. As long as the plan does not know the name and the arguments, the record counts as empty.
-func (d *ProviderData) foreseeMessage(ctx context.Context, plan, state *jobModel, diags *diag.Diagnostics) send.Outcome {
+func (d *ProviderData) foreseeMessage(
+	ctx context.Context, plan, state *jobModel, diags *diag.Diagnostics,
+) (foreseen send.Outcome, isRecordKnown bool) {
 	if plan.promptEffect(state) == keepPrompt || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
-		return send.Outcome{Result: send.Sent}
+		return send.Outcome{Result: send.Sent}, true
 	}
 	foreseen, err := d.Sender.Foresee(ctx, plan.request(ctx, state.ID.ValueString()))
 	d.reportJournalError(err, diags)
-	return foreseen
+	return foreseen, err == nil && d.Sender.Client != nil // else the journal is not configured yet
 }
 
 // warn says what the planned values of a job in the state do not show.
@@ -205,7 +207,7 @@ func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel
 	switch {
 	case c.effect == replaceClosed:
 		warn(prompt, wording.NewJob)
-	case c.effect == replace && !state.hasFinished():
+	case c.effect == replace && !c.mayBeSame && !state.hasFinished():
 		warn(status, wording.ActiveReplaced)
 	case c.fails:
 		WarnAt(diags, status, wording.FailedEarlier(job, d.lastRequest(ctx, state)))

@@ -285,11 +285,9 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	switch fate := carried.fate(job.projectAndName()); {
 	case err != nil && isReplaced:
 	case fate == keep:
-		isWanted, err = true, j.Keep(ctx, object)
-	case fate == leave && r.provider.Command != "test": // its runs share a process, and none adopts what an earlier one destroyed
-		isWanted, err = j.Leave(ctx, object)
-	default:
-		isWanted, err = j.Release(ctx, object)
+		isWanted, err = j.Keep(ctx, object)
+	default: // the runs of "terraform test" share a process, and none adopts what an earlier one destroyed
+		isWanted, err = j.Free(ctx, object, fate == leave && r.provider.Command != "test")
 	}
 	if errors.Is(err, context.Canceled) {
 		addError(&resp.Diagnostics, wording.NotRemoved.Of(job.facts(), nil))

@@ -179,7 +179,7 @@ func TestLook_endless(t *testing.T) {
 		w := newWorld()
 		j, ops := w.open("1")
 		want(t, "first", request(t, j, create("n", "x"), "J"), "sent")
-		if _, err := j.Release(t.Context(), object); err != nil {
+		if _, err := j.Free(t.Context(), object, false); err != nil {
 			t.Fatal(err)
 		}
 		ops.fault = func(op string) fault {

@@ -21,9 +21,9 @@ var object = Object{Project: "p", Name: "n", Job: "J", PromptHash: PromptHash("J
 
 // deletes are what a Delete can do with the name of its object.
 var deletes = map[string]func(*Journal, context.Context, Object) (isWanted bool, err error){
-	"release": (*Journal).Release,
-	"leave":   (*Journal).Leave,
-	"keep":    func(j *Journal, ctx context.Context, o Object) (bool, error) { return false, j.Keep(ctx, o) },
+	"release": func(j *Journal, ctx context.Context, o Object) (bool, error) { return j.Free(ctx, o, false) },
+	"leave":   func(j *Journal, ctx context.Context, o Object) (bool, error) { return j.Free(ctx, o, true) },
+	"keep":    (*Journal).Keep,
 }
 
 // write writes a record, whatever is there; nil: none.
@@ -209,10 +209,10 @@ func TestDelete_faults(t *testing.T) {
 		w.write(t, has("J", "x", ""))
 		j, c := w.open("me")
 		c.fault = times("put", conflicts)
-		_, err := j.Leave(t.Context(), object)
+		_, err := j.Free(t.Context(), object, true)
 		want(t, "a conflict", c.took(), "get put get put")
 		c.fault = times("put", repeated)
-		_, err2 := j.Release(t.Context(), object)
+		_, err2 := j.Free(t.Context(), object, false)
 		want(t, "a repeated write", c.took(), "get put get")
 		w.wrote(t, "J create, released, left by me", "J create, released")
 		if errors.Join(err, err2) != nil {
@@ -227,7 +227,7 @@ func TestDelete_faults(t *testing.T) {
 			}
 			return none
 		}
-		if isWanted, err := j.Leave(t.Context(), object); !isWanted || err != nil {
+		if isWanted, err := j.Free(t.Context(), object, true); !isWanted || err != nil {
 			t.Errorf("adopted meanwhile, wanted: %t, %v", isWanted, err)
 		}
 		want(t, "adopted meanwhile", w.record("n"), "J create, adopted")
@@ -257,7 +257,7 @@ func TestInMemory(t *testing.T) {
 		want(t, do, peek(t, j, create("n", "x")), "adopt J")
 		want(t, do, request(t, j, create("n", "x"), ""), "adopted J")
 	}
-	if _, err := j.Release(t.Context(), Object{Project: "p", Name: "m", Job: "job-1"}); err != nil {
+	if _, err := j.Free(t.Context(), Object{Project: "p", Name: "m", Job: "job-1"}, false); err != nil {
 		t.Fatal(err)
 	}
 	call, late := claim(t, j, create("m", "x")), j.Begin(t.Context(), create("m", "x"))

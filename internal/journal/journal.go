@@ -217,21 +217,16 @@ type Object struct {
 	IsTainted          bool   // no call gives its Delete the Adoption, so it is not compared
 }
 
-// Release frees the name of an object that is replaced. It does nothing if the name has another job
-// by now, or if another object has adopted the job, which is then still wanted.
-func (j *Journal) Release(ctx context.Context, o Object) (isWanted bool, err error) {
-	return j.free(ctx, o, "")
-}
-
-// Leave frees the name of an object that no object with its name follows. A create of this run may
-// still adopt the job: perhaps only the address has changed.
-func (j *Journal) Leave(ctx context.Context, o Object) (isWanted bool, err error) {
-	return j.free(ctx, o, j.process.Run)
-}
-
-func (j *Journal) free(ctx context.Context, o Object, left cli.Run) (isWanted bool, err error) {
+// Free frees the name of an object that is removed. It does nothing if the name has another job by
+// now, or if another object has adopted the job, which is then still wanted. leaves: no object with the
+// name follows, so perhaps only the address has changed, and a create of this run may adopt the job.
+func (j *Journal) Free(ctx context.Context, o Object, leaves bool) (isWanted bool, err error) {
+	left := cli.Run("")
+	if leaves {
+		left = j.process.Run
+	}
 	err = j.edit(ctx, o, func(r *Record) (isChanged bool) {
-		if left != "" {
+		if leaves && r.Last == nil {
 			j.restore(r, o)
 		}
 		isWanted = r.Job == o.Job && !r.IsFree() && !o.IsTainted && r.Adoption != o.Adoption
@@ -246,22 +241,24 @@ func (j *Journal) free(ctx context.Context, o Object, left cli.Run) (isWanted bo
 }
 
 // Keep makes sure that the record of a name has the job of an object that is perhaps replaced by the
-// same one, also if the record was lost, and notes that this run has left the job to its create.
-func (j *Journal) Keep(ctx context.Context, o Object) error {
-	return j.edit(ctx, o, func(r *Record) (isChanged bool) {
-		j.restore(r, o)
-		if r.Job != o.Job {
-			return false
+// same one, also if the record was lost, and notes that this run has left the job to its create. If the
+// name has another job by now, that stays, and the object's own is not wanted.
+func (j *Journal) Keep(ctx context.Context, o Object) (isWanted bool, err error) {
+	err = j.edit(ctx, o, func(r *Record) (isChanged bool) {
+		if r.Job != o.Job && r.IsFree() && !j.IsLeft(r) { // what this run has left to another create stays
+			j.restore(r, o)
 		}
-		r.Released, r.Left = false, j.process.Run
-		return true
+		if isWanted = r.Job == o.Job; isWanted {
+			r.Released, r.Left = false, j.process.Run
+		}
+		return isWanted
 	})
+	return isWanted, err
 }
 
-// restore gives a free name the job of an object that is in the state: its record was lost. The last
-// object of the name counts, so what this run has left stays.
+// restore gives a name the job of an object that is in the state: its record was lost.
 func (j *Journal) restore(r *Record, o Object) {
-	if r.Job == o.Job || !r.IsFree() || j.IsLeft(r) || o.PromptHash == "" {
+	if o.PromptHash == "" {
 		return
 	}
 	request := j.request(o.Arguments)

@@ -59,7 +59,7 @@ func (j *Journal) judge(r *Record, w Wanted) Verdict {
 
 func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 	switch {
-	case r.Last == nil, j.isGivenUp(r), r.Released && !(j.IsLeft(r) && r.isFor(w)):
+	case r.Last == nil, j.isGivenUp(r), r.Released && !j.IsLeft(r):
 		return Send
 	case r.IsUnknownCreate():
 		return UnknownCreate

@@ -152,7 +152,7 @@ func TestSend_foreseen(t *testing.T) {
 	nothing := func(*testing.T, *journal.Journal) {}
 	left := func(t *testing.T, j *journal.Journal) {
 		hasX(t, j)
-		if _, err := j.Leave(t.Context(), journal.Object{Project: "p", Name: "n", Job: "J"}); err != nil {
+		if _, err := j.Free(t.Context(), journal.Object{Project: "p", Name: "n", Job: "J"}, true); err != nil {
 			t.Fatal(err)
 		}
 	}

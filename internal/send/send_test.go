@@ -84,7 +84,7 @@ func TestSend_cannotAdopt(t *testing.T) {
 		}
 		call.Accepted("J")
 		if name == "left" {
-			if _, err := j.Leave(t.Context(), journal.Object{Project: "p", Name: "n", Job: "J"}); err != nil {
+			if _, err := j.Free(t.Context(), journal.Object{Project: "p", Name: "n", Job: "J"}, true); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -19,7 +19,7 @@ func JournalUnusable(err error) Diagnostic {
 	failed, _ := errors.AsType[*journal.Error](err)
 	return diagnostic(summaryJournalUnusable, Sentence(err),
 		"Jobs and state are not affected. Creates and messages fail before they are sent until the journal can be used. "+
-			"What is destroyed meanwhile keeps its name in the journal, so that a new job with that name does not start.", checkJournal(failed))
+			"What is destroyed meanwhile keeps its name in the journal, so that its next create may adopt the job.", checkJournal(failed))
 }
 
 // checkJournal says what to do when the journal cannot be used. The error may be nil.
