@@ -24,6 +24,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
@@ -31,13 +32,12 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
-	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 const (
 	finish  = 3 * time.Second  // how often active jobs finish in a run
 	timeout = 90 * time.Second // longer than a 404 must persist before it counts
-	pause   = agentapi.Grace       // between runs: a final status then counts
+	pause   = agentapi.Grace   // between runs: a final status then counts
 )
 
 const (
