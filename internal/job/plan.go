@@ -76,7 +76,8 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 		addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaced, Project: plan.ProjectID.ValueString()}, why))
 		return ""
 	}
-	request.Replaces, request.RetryFailed = replaced, readWaitOptions(ctx, plan.Wait, diags).onFailure == onRetry
+	options := readWaitOptions(ctx, plan.Wait, diags)
+	request.Replaces, request.RetryFailed = replaced, options.onFailure == onRetry || options.mayRetry
 	foreseen := send.Outcome{Result: send.Sent}
 	if plan.areArgumentsKnown(ctx) && d.Sender.Client != nil { // else the journal is not configured yet
 		var err error

@@ -150,13 +150,13 @@ var knownLives = map[string]life{
 	}},
 	"a wait for an adopted job tainted it": {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}}, {Does: stateRm}, {Meanwhile: active, config: config{Prompt: "B"}, Goes: outlasts}}},
 	"a killed replacement by an unknown prompt freed the name of a failed job": {Journal: on, Turns: []turn{
-		{config: config{Prompt: "C"}, Goes: failed}, {Post: unsent, Unknown: true}, {config: config{Prompt: "C", OnFailure: "warn"}},
+		{config: config{Prompt: "C"}, Goes: failed}, {Post: unsent, Late: prompt}, {config: config{Prompt: "C", OnFailure: "warn"}},
 	}},
 	"a plan that was not applied freed the name of a failed job": {Journal: on, Turns: []turn{
 		{Goes: failed}, {config: config{Prompt: "B"}, Unapplied: true}, {},
 	}},
 	"a killed rename hid which failed job a create replaces": {Journal: on, Turns: []turn{
-		{}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: failed, Does: taint, config: config{Prompt: "B", Name: "guide"}, Post: refused, Unknown: true},
+		{}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: failed, Does: taint, config: config{Prompt: "B", Name: "guide"}, Post: refused, Late: prompt},
 	}},
 	"a message under an earlier name was taken for the last one": {Journal: on, Turns: []turn{
 		{Does: importJob}, {Killed: true}, {config: config{Prompt: "C", Name: "guide"}}, {Meanwhile: archived},
@@ -166,6 +166,9 @@ var knownLives = map[string]life{
 	}},
 	"a failed job gets a name that it had before, and is replaced": {Journal: on, Turns: []turn{
 		{}, {config: config{Name: "guide"}}, {Meanwhile: failed, Does: taint},
+	}},
+	"an adoption was promised, and on_failure was not known": {Journal: on, Turns: []turn{
+		{Killed: true}, {config: config{OnFailure: "retry"}, Late: onFailure},
 	}},
 	"a closed job gets the name of another one, and a prompt that both were sent": {Journal: on, Turns: []turn{
 		{Killed: true}, {config: config{Prompt: "C", Name: "guide"}}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: archived},
