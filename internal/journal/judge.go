@@ -59,7 +59,7 @@ func (j *Journal) judge(r *Record, w Wanted) Verdict {
 
 func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 	switch {
-	case j.isGivenUp(r), r.IsFree() && !(j.IsLeft(r) && r.isFor(w)):
+	case j.isGivenUp(r), r.IsFree() && !j.IsLeft(r):
 		return Send
 	case r.IsUnknownCreate():
 		return UnknownCreate
