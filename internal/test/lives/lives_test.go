@@ -170,6 +170,9 @@ var knownLives = map[string]life{
 	"an adoption was promised, and on_failure was not known": {Journal: on, Turns: []turn{
 		{Killed: true}, {config: config{OnFailure: "retry"}, Late: onFailure},
 	}},
+	"a changed address, and another prompt for an active job, started a second one": {Journal: on, Turns: []turn{
+		{Goes: outlasts}, {config: config{Prompt: "C"}, Goes: outlasts, Moves: destroyedFirst},
+	}},
 	"a closed job gets the name of another one, and a prompt that both were sent": {Journal: on, Turns: []turn{
 		{Killed: true}, {config: config{Prompt: "C", Name: "guide"}}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: archived},
 	}},
