@@ -18,7 +18,7 @@ import (
 // mutant reverts what keeps the promise. A schedule must show that it is needed.
 type mutant struct {
 	file, line, instead string
-	finds               string // the scenario that shows it
+	finds               string // the scenario that shows it, or a life
 }
 
 // mutants are the rows of "Where the promise is kept" in internal/README.md. Some rows
@@ -93,8 +93,18 @@ func mutants() map[string]mutant {
 		"an adoption is recorded before its job is read": {
 			"send/send.go", "	err := o.Adopt() ", "	if out = o.readJob(ctx, Adopted, record); out.Err != nil {\n		return out, stop\n	}\n	err := o.Adopt() ", "other address and alias",
 		},
-		"a taint keeps the job":                     {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.MayBeSame:\n", "taint"},
-		"what may be the same keeps the job":        {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
+		"a taint keeps the job":                {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.MayBeSame:\n", "taint"},
+		"what may be the same keeps the job":   {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
+		"a Delete gives a lost record its job": {"journal/journal.go", "		j.restore(r, o)\n		if r.Job != o.Job {\n", "		if r.Job != o.Job {\n", "life: triggers known late, without a journal"},
+		"what replaces a closed job may be the same": {
+			"job/decide.go", "		c.effect, isUnknown = replaceClosed, plan.promptText().IsUnknown()\n", "		c.effect = replaceClosed\n", "life: the prompt for an archived job is known late",
+		},
+		"what may become a retry is planned as one":       {"job/decide.go", "	case options.mayRetry && hasFailed:\n", "	case false && hasFailed:\n", "life: on_failure of a failed job is known late"},
+		"a plan that may retry promises no adoption":      {"job/plan.go", "options.onFailure == onRetry || options.mayRetry\n", "options.onFailure == onRetry\n", "life: an adoption was promised, and on_failure was not known"},
+		"an apply replaces no job that its plan has kept": {"job/plan.go", "isGivenUp: isGivenUp && isRead,", "isGivenUp: isGivenUp,", "life: a job is given up when its plan is applied"},
+		"what this run has left stops another prompt": {
+			"journal/judge.go", "r.IsFree() && !j.IsLeft(r):", "r.IsFree() && !(j.IsLeft(r) && r.isFor(w)):", "life: a changed address, and another prompt for an active job, started a second one",
+		},
 		"a job is left to a create of the same run": {"journal/journal.go", "	return j.free(ctx, o, j.process.Run)\n", "	return j.free(ctx, o, \"\")\n", "other address and alias, destroyed first"},
 		"a job is left to no create of another run": {"journal/judge.go", "r.Left != \"\" && r.Left == j.process.Run }", "r.Left != \"\" }", "terraform destroy"},
 		"a destroy keeps what another object has adopted": {
@@ -129,11 +139,14 @@ func TestMutants(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			scenario := "TestX17_explore/^all$/^" + strings.ReplaceAll(m.finds, " ", "_") + "$"
-			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-timeout=1h", "-overlay="+changed+".json", "-run="+scenario, ".")
+			where, test := ".", "TestX17_explore/^all$/^"+strings.ReplaceAll(m.finds, " ", "_")+"$"
+			if life, isLife := strings.CutPrefix(m.finds, "life: "); isLife {
+				where, test = "../lives", "TestLives/^"+strings.ReplaceAll(life, " ", "_")+"$"
+			}
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-timeout=1h", "-overlay="+changed+".json", "-run="+test, where)
 			cmd.Env = append(os.Environ(), "EXPLORE=more")
 			output, err := cmd.CombinedOutput()
-			found := regexp.MustCompile(`(?s)explore_test.go:\d+: (.*?)the world:|(inconsistent result after apply.*?)\n`).FindSubmatch(output)
+			found := regexp.MustCompile(`(?s)(?:explore_test.go:\d+: |wrong: )(.*?)(?:the world:|\n)|(inconsistent result after apply.*?)\n`).FindSubmatch(output)
 			if err == nil || found == nil {
 				t.Fatalf("no schedule shows it: %v\n%s", err, output)
 			}

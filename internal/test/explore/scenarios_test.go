@@ -147,9 +147,9 @@ func scenarios() []scenario {
 		{name: "failed job, other prompt", rare: true, before: runs(first), runs: runs(more), jobs: 2, script: fails, adopts: true, errors: failed, stops: true},
 		{name: "failed job, destroyed", rare: true, before: runs(first), runs: runs(none, first), jobs: 2, script: fails, adopts: true, errors: failed, stops: true},
 		{name: "terraform destroy", before: runs(first), runs: runs(as(destroy, first), first), jobs: 2},
-		{name: "message that fails", before: runs(first), runs: runs(more), jobs: 1, messaged: &fails, adopts: true, errors: failed, stops: true},
-		{name: "triggers known late", before: runs(first), runs: runs(configured(unknown(a, "triggers"))), jobs: 1, adopts: true},
-		{name: "message, then the state lost, edited", before: runs(first), runs: runs(workingMore, stateLess(workingDraw), workingDraw), jobs: 1, atMost: 2, stops: true, errors: edited,
+		{name: "message that fails", rare: true, before: runs(first), runs: runs(more), jobs: 1, messaged: &fails, adopts: true, errors: failed, stops: true},
+		{name: "triggers known late", rare: true, before: runs(first), runs: runs(configured(unknown(a, "triggers"))), jobs: 1, adopts: true},
+		{name: "message, then the state lost, edited", rare: true, before: runs(first), runs: runs(workingMore, stateLess(workingDraw), workingDraw), jobs: 1, atMost: 2, stops: true, errors: edited,
 			messaged: &simulator.Script{Duration: time.Hour, Stale: 20 * time.Second}},
 		{name: "message, then a destroy", rare: true, before: runs(first), runs: runs(more, none, more), jobs: 2, destroys: true},
 

@@ -173,6 +173,15 @@ var knownLives = map[string]life{
 	"a changed address, and another prompt for an active job, started a second one": {Journal: on, Turns: []turn{
 		{Goes: outlasts}, {config: config{Prompt: "C"}, Goes: outlasts, Moves: destroyedFirst},
 	}},
+	"triggers known late, without a journal":       {Journal: off, Turns: []turn{{}, {Late: triggers}}},
+	"the prompt for an archived job is known late": {Journal: on, Turns: []turn{{}, {Meanwhile: archived, Late: prompt}}},
+	"on_failure of a failed job is known late": {Journal: on, Turns: []turn{
+		{}, {Meanwhile: failed, config: config{OnFailure: "warn"}}, {config: config{OnFailure: "retry"}, Late: onFailure},
+	}},
+	"a job is given up when its plan is applied": {Journal: on, Turns: []turn{{}, {Meanwhile: failed}, {Late: forgets}}},
+	"a message was killed, and another machine sent it as a new job": {Journal: on, Turns: []turn{
+		{}, {config: config{Prompt: "B"}, Post: cut}, {Meanwhile: failed, config: config{Prompt: "B"}, Elsewhere: true},
+	}},
 	"a closed job gets the name of another one, and a prompt that both were sent": {Journal: on, Turns: []turn{
 		{Killed: true}, {config: config{Prompt: "C", Name: "guide"}}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: archived},
 	}},
