@@ -68,7 +68,7 @@ func mutants() map[string]mutant {
 			"journal/judge.go", "r.Last == nil, r.Released && r.Job != w.Job:", "r.IsFree():", "message, then -replace, remote state",
 		},
 		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return UnknownMessage\n	}\n	return AlreadySent\n", "	}\n	return Send\n", message},
-		"a claim that is over may have been sent":    {"journal/judge.go", "	r = j.settle(r)\n", "", create},
+		"a claim that is over may have been sent":    {"journal/judge.go", "	return r.withUnknown()\n", "	s := *r\n	s.Claim = nil\n	return &s\n", create},
 		"a request waits for the claim of another run": {
 			"journal/call.go", "c.journal.settled(ctx, c.wanted.Project, c.wanted.Name, func() error { return sleep.For(ctx, pollInterval) })\n",
 			"c.journal.get(ctx, c.wanted.Project, c.wanted.Name)\n	r = c.journal.settle(r)\n", "late response",
