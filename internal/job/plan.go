@@ -80,7 +80,8 @@ func (d *ProviderData) planCreate(
 		addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaced, Project: plan.ProjectID.ValueString()}, why))
 		return ""
 	}
-	request.Replaces, request.RetryFailed = replaced, readWaitOptions(ctx, plan.Wait, diags).onFailure == onRetry
+	options := readWaitOptions(ctx, plan.Wait, diags)
+	request.Replaces, request.RetryFailed = replaced, options.onFailure == onRetry || options.mayRetry
 	foreseen := send.Outcome{Result: send.Sent}
 	isKnown := plan.areArgumentsKnown(ctx) && d.Sender.Client != nil // else the journal is not configured yet
 	if isKnown {

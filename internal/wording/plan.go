@@ -22,7 +22,7 @@ const (
 		"The service cannot cancel a job, so it keeps running and may still open a pull request."
 	GivenUpLate Text = "Agent job not replaced\n" +
 		"The last request for job {job} is given up, but this run has not read the job: -refresh=false is set, or the plan was made " +
-		"before. So apply does not replace the job, and sends nothing because of that.\n\nPlan and apply again, without -refresh=false."
+		"before. So apply does not replace the job, and no other one is started.\n\nPlan and apply again, without -refresh=false."
 	FailedUnnoticed Text = "Agent job failed\n" +
 		"Job {job} failed, and no run waited for it. Apply sends nothing because of that.\n\n" +
 		"Set on_failure in the wait block: with \"error\" each apply fails until there is another job, \"retry\" starts one, and \"warn\" ends " +

@@ -53,7 +53,7 @@ func waysAt(k kind) []way {
 	at := []way{interrupted, cliKilled, stalled, killed, abandoned}
 	switch k {
 	case request:
-		at = append(at, loseRequest)
+		at = append(at, loseRequest, serviceDown)
 	case response:
 		at = append(at, loseResponse)
 	case stateWrite:

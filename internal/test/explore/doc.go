@@ -6,7 +6,7 @@
 //
 // A world is what outlives a run: the service, the stored state, the journal, and
 // processes whose CLI was killed. A scenario is a list of commands. A schedule is one cut for
-// each run: the number of a step, and a way. Commands plan and apply as real CLIs do: a replaced job is planned twice, an apply plans again
+// each run: the number of a step, and a way. Each run has a machine of its own, so it waits for the claims of others. Commands plan and apply as real CLIs do: a replaced job is planned twice, an apply plans again
 // with private data of the state only, and reads no object that it does not change. After the cuts, a run that is not cut and a plan follow. Worlds
 // that the next run cannot tell apart are continued once. With the race detector it takes four times as long.
 package explore

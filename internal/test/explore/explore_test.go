@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -101,14 +100,14 @@ func (e *explorer) isNew(fingerprint string) bool {
 
 // cutWorld is a world after the cuts of a schedule.
 func (e *explorer) cutWorld(t *testing.T, s *schedule) *world {
-	script := simulator.Script{Duration: cmp.Or(e.scenario.duration, time.Second)}
-	if e.scenario.fails {
-		script.Status = "failed"
-	}
-	if e.scenario.closes {
-		script.NoMessages = http.StatusConflict
-	}
-	w := newWorld(t, e.scenario.remote, script)
+	w := newWorld(t, e.scenario.remote, func(_ string, turn int) simulator.Script {
+		script := e.scenario.script
+		if turn > 0 && e.scenario.messaged != nil {
+			script = *e.scenario.messaged
+		}
+		script.Duration = cmp.Or(script.Duration, time.Second)
+		return script
+	})
 	t.Cleanup(func() { time.Sleep(3 * time.Hour) }) // what was still alive runs out
 	for _, c := range e.scenario.before {
 		w.play(c, cut{})
@@ -224,9 +223,9 @@ func (e *explorer) report(s *schedule) {
 // situations are what the documentation describes. Each must occur in a schedule.
 func situations() []string {
 	return []string{
-		adopted, otherPrompt, "Agent job still running", "Agent job not created", "Agent job not replaced", "Failed to read agent job",
+		adopted, running, "Agent job still running", "Agent job not created", "Agent job not replaced", "Failed to read agent job",
 		"Message to agent job not accepted", "Journal not usable", "Journal not written", "Message of an earlier run counts as sent",
-		"Message to agent job unconfirmed", "Name has an agent job with other arguments", "Name has another agent job", "Duplicate agent job name",
+		"Message to agent job unconfirmed", "Name has another agent job", "Duplicate agent job name",
 		"New prompt starts a new agent job", "Outcome of agent job create unknown", "Outcome of message to agent job unknown",
 	}
 }

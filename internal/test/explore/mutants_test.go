@@ -18,7 +18,7 @@ import (
 // mutant reverts what keeps the promise. A schedule must show that it is needed.
 type mutant struct {
 	file, line, instead string
-	finds               string // the scenario that shows it
+	finds               string // the scenario that shows it, or a life
 }
 
 // mutants are the rows of "Where the promise is kept" in internal/README.md. Some rows
@@ -47,15 +47,17 @@ func mutants() map[string]mutant {
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response"},
 
-		"an unknown create stops": {"journal/judge.go", "	case r.IsUnknownCreate():\n		return UnknownCreate\n", "", create},
-		"the same request adopts": {
-			"journal/judge.go", "	case w.IsPromptUnknown, r.Last.has(w.Prompt):\n		return Adopt\n", "	case w.IsPromptUnknown, r.Last.has(w.Prompt):\n		return Send\n", create,
+		"an unknown create stops":    {"journal/judge.go", "	case r.IsUnknownCreate():\n		return UnknownCreate\n", "", create},
+		"the same request adopts":    {"journal/judge.go", "	case r.isFor(w):\n		return Adopt\n", "", create},
+		"a name has one running job": {"send/foresee.go", "	case isActive && hasArguments: ", "	case false: ", "state lost, edited"},
+		"a job whose message is new runs": {
+			"send/foresee.go", " || record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt))", ")", "message, then the state lost, edited",
 		},
-		"another prompt stops":          {"journal/judge.go", "	return OtherPrompt\n", "	return Send\n", "state lost, edited"},
-		"a request given up sends":      {"journal/judge.go", "	case j.isGivenUp(r):\n		return Send\n", "", "create, and a decision"},
-		"a job given up is replaced":    {"job/decide.go", "	case e.isGivenUp, options", "	case options", "forget"},
-		"a closed job has a successor":  {"journal/call.go", "		r.Closed = true\n", "", "closed job, create first"},
-		"a create that failed is noted": {"journal/call.go", "		broken.Broken = true\n", "", "create times out, edited"},
+		"a request given up sends":   {"journal/judge.go", "	case r.Last == nil, j.isGivenUp(r), ", "	case r.Last == nil, ", "create, and a decision"},
+		"a job given up is replaced": {"job/decide.go", "	case e.isGivenUp, options", "	case options", "forget"},
+		"a finished job that refuses a message is replaced": {
+			"job/outcome.go", "	out.marks.message.IsClosed, outcome.BecameClosed = true, true\n", "	outcome.BecameClosed = true\n", "closed job",
+		},
 		"a message goes to the job that the name has": {
 			"journal/judge.go", "	case r.Job != w.Job && !j.isGivenUp(r):\n		return OtherJob\n", "", "older state, after -replace, edited",
 		},
@@ -66,33 +68,51 @@ func mutants() map[string]mutant {
 			"journal/judge.go", "r.Last == nil, r.Released && r.Job != w.Job:", "r.IsFree():", "message, then -replace, remote state",
 		},
 		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return UnknownMessage\n	}\n	return AlreadySent\n", "	}\n	return Send\n", message},
-		"a claim that is over may have been sent":    {"journal/judge.go", "	r = j.settle(r)\n", "", create},
+		"a claim that is over may have been sent":    {"journal/judge.go", "	return r.withUnknown()\n", "	s := *r\n	s.Claim = nil\n	return &s\n", create},
+		"a request waits for the claim of another run": {
+			"journal/call.go", "c.journal.settled(ctx, c.wanted.Project, c.wanted.Name, func() error { return sleep.For(ctx, pollInterval) })\n",
+			"c.journal.get(ctx, c.wanted.Project, c.wanted.Name)\n	r = c.journal.settle(r)\n", "late response",
+		},
+		"a Delete waits for the claim of another run": {
+			"journal/journal.go", "j.settled(ctx, o.Project, o.Name, pause)", "j.get(ctx, o.Project, o.Name); _ = pause", "message, then a destroy",
+		},
+		"a plan counts the claim of another run as sent": {"send/foresee.go", " || r == EarlierUnknown || r == Waiting }", " || r == EarlierUnknown }", "message that fails"},
 
 		"no POST without a claim":                                    {"journal/call.go", "		c.taken++\n	}\n	return err\n", "		c.taken++\n	}\n	return nil\n", create},
 		"a claim replaces only what was read":                        {"journal/call.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
 		"nothing is sent before the store has proved its conditions": {"journal/journal.go", "	err := j.store.Prove(ctx)\n", "	var err error\n", create},
-		"the response is recorded before it is used":                 {"journal/call.go", "	}\n	c.keep(&r)\n}\n\n// Unknown records", "	}\n	c.letExit()\n}\n\n// Unknown records", create},
+		"the response is recorded before it is used":                 {"journal/call.go", "	r.accept(r.Claim, jobID)\n	c.keep(&r)\n", "	r.accept(r.Claim, jobID)\n	c.letExit()\n", create},
 		"an outcome is offered until the store takes it":             {"journal/call.go", "	if !c.mustRetry(c.write(ctx, r)) {", "	if c.mustRetry(c.write(ctx, r)); true {", "long creates, remote state"},
 		"an adoption is recorded": {
 			"journal/call.go", "	return c.write(context.WithoutCancel(c.ctx), &r)\n", "	return nil\n", "two aliases, one name, one destroyed",
 		},
 
 		"a plan only reads": {
-			"job/plan.go", "	if c.sends() {\n",
-			"	_ = j.Release(ctx, plan.ProjectID.ValueString(), plan.Name.ValueString(), replaced, journal.AnyAdoption)\n	if c.sends() {\n",
-			"-replace only planned",
+			"job/plan.go", "	case foreseen.Result.Sends():\n", "	case foreseen.Result.Sends():\n		_ = d.Sender.Begin(ctx, request).Adopt()\n", "-replace only planned",
 		},
-		"what could not be adopted is not released": {
-			"job/resource.go", "endCreate(name, cmp.Or(outcome.JobID, request.PlannedJob))", "endCreate(name, cmp.Or(outcome.JobID))", "other address, no moved block",
+		"an adoption is recorded before its job is read": {
+			"send/send.go", "	err := o.Adopt() ", "	if out = o.readJob(ctx, Adopted, record); out.Err != nil {\n		return out, stop\n	}\n	err := o.Adopt() ", "other address and alias",
 		},
-		"a taint keeps the job":                       {"job/resource.go", "keepsName = successor.MayKeepJob\n", "keepsName = false\n", "taint"},
-		"a job is left to a create of the same apply": {"job/resource.go", "	if keepsName || leavesName && r.provider.Command != \"test\" {", "	if keepsName {", "other address, destroyed first"},
+		"a taint keeps the job":                {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.MayBeSame:\n", "taint"},
+		"what may be the same keeps the job":   {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
+		"a Delete gives a lost record its job": {"journal/journal.go", "			j.restore(r, o)\n		}\n		if isWanted", "		}\n		if isWanted", "life: triggers known late, without a journal"},
+		"what replaces a closed job may be the same": {
+			"job/decide.go", "		c.effect, isUnknown = replaceClosed, isUnknown || plan.promptText().IsUnknown()\n", "		c.effect = replaceClosed\n", "life: the prompt for an archived job is known late",
+		},
+		"what may become a retry is planned as one":       {"job/decide.go", "	case options.mayRetry && hasFailed:\n", "	case false && hasFailed:\n", "life: on_failure of a failed job is known late"},
+		"a plan that may retry promises no adoption":      {"job/plan.go", "options.onFailure == onRetry || options.mayRetry\n", "options.onFailure == onRetry\n", "life: an adoption was promised, and on_failure was not known"},
+		"an apply replaces no job that its plan has kept": {"job/plan.go", "isGivenUp: isGivenUp && isRead,", "isGivenUp: isGivenUp,", "life: a job is given up when its plan is applied"},
+		"what this run has left stops another prompt": {
+			"journal/judge.go", "r.Released && !j.IsLeft(r):", "r.Released && !(j.IsLeft(r) && r.isFor(w)):", "life: a changed address, and another prompt for an active job, started a second one",
+		},
+		"a job is left to a create of the same run": {"journal/journal.go", "		left = j.process.Run\n", "		left = \"\"\n", "other address and alias, destroyed first"},
+		"a job is left to no create of another run": {"journal/judge.go", "r.Left != \"\" && r.Left == j.process.Run }", "r.Left != \"\" }", "terraform destroy"},
 		"a destroy keeps what another object has adopted": {
-			"journal/journal.go", " || adoption != AnyAdoption && r.Adoption != adoption {", " {", "two aliases, one name, one destroyed",
+			"journal/journal.go", "isWanted = r.Job == o.Job && !r.IsFree() && !o.IsTainted && r.Adoption != o.Adoption\n", "isWanted = false\n", "two aliases, one name, one destroyed",
 		},
-		"a destroy releases": {"job/resource.go", "	err := j.Release(ctx, project, name, id, adoption)\n", "	_ = adoption\n	var err error\n", "terraform destroy"},
+		"a destroy releases": {"journal/journal.go", "		r.Released, r.Left = true, left\n", "		r.Left = left\n", "terraform destroy"},
 		"a replacement without its journal fails": {
-			"job/resource.go", "	if err != nil && successor != nil {\n", "	if false {\n", "-replace",
+			"job/resource.go", "	if err != nil && isReplaced { // the create", "	if false { // the create", "-replace",
 		},
 	}
 }
@@ -119,11 +139,14 @@ func TestMutants(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			scenario := "TestX17_explore/^all$/^" + strings.ReplaceAll(m.finds, " ", "_") + "$"
-			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-timeout=1h", "-overlay="+changed+".json", "-run="+scenario, ".")
+			where, test := ".", "TestX17_explore/^all$/^"+strings.ReplaceAll(m.finds, " ", "_")+"$"
+			if life, isLife := strings.CutPrefix(m.finds, "life: "); isLife {
+				where, test = "../lives", "TestLives/^"+strings.ReplaceAll(life, " ", "_")+"$"
+			}
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-timeout=1h", "-overlay="+changed+".json", "-run="+test, where)
 			cmd.Env = append(os.Environ(), "EXPLORE=more")
 			output, err := cmd.CombinedOutput()
-			found := regexp.MustCompile(`(?s)explore_test.go:\d+: (.*?)the world:|(inconsistent result after apply.*?)\n`).FindSubmatch(output)
+			found := regexp.MustCompile(`(?s)(?:explore_test.go:\d+: |wrong: )(.*?)(?:the world:|\n)|(inconsistent result after apply.*?)\n`).FindSubmatch(output)
 			if err == nil || found == nil {
 				t.Fatalf("no schedule shows it: %v\n%s", err, output)
 			}

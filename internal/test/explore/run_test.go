@@ -98,8 +98,9 @@ func (r *run) shutDown(processes ...*process) {
 type resource struct {
 	address     string
 	config      fakecli.Attrs
-	alias       int  // of its provider
-	createFirst bool // create_before_destroy
+	unknown     fakecli.Attrs // what its plan does not know
+	alias       int           // of its provider
+	createFirst bool          // create_before_destroy
 }
 
 // operation is what a command of the CLI does.
@@ -174,15 +175,30 @@ func (r *run) play() {
 	cli.Wait()
 }
 
-// each starts a process for each alias.
+// each starts a process for each alias of the scenario.
 func (r *run) each() []*process {
 	processes := []*process{r.start()}
-	for _, res := range r.command.resources {
-		if res.alias == len(processes) {
-			processes = append(processes, r.start())
-		}
+	if slices.ContainsFunc(r.known(), func(res resource) bool { return res.alias > 0 }) {
+		processes = append(processes, r.start())
 	}
 	return processes
+}
+
+// known are the resources of all runs so far, the last ones first.
+func (r *run) known() (resources []resource) {
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
+	for _, run := range slices.Backward(r.world.runs[:r.number+1]) {
+		resources = append(resources, run.command.resources...)
+	}
+	return resources
+}
+
+// aliasOf is the alias of what the state has at an address.
+func (r *run) aliasOf(address string) int {
+	known := r.known()
+	i := slices.IndexFunc(known, func(res resource) bool { return res.address == address })
+	return known[i].alias
 }
 
 // phase is the command that the CLI runs, as a pipeline has it: a plan, and an apply of what it has saved.
@@ -286,7 +302,7 @@ func (r *run) plan(processes []*process, destroys bool) {
 	r.empty, r.changes, r.removed = true, map[string]*fakecli.CLI{}, nil
 	c := r.command
 	if c.destroysFirst || destroys {
-		r.planRemovals(processes[0], destroys)
+		r.planRemovals(processes, destroys)
 	}
 	if destroys {
 		return
@@ -299,7 +315,7 @@ func (r *run) plan(processes []*process, destroys bool) {
 		r.planOne(processes[res.alias], res)
 	}
 	if !c.destroysFirst {
-		r.planRemovals(processes[0], false)
+		r.planRemovals(processes, false)
 	}
 }
 
@@ -308,7 +324,7 @@ func (r *run) planOne(p *process, res resource) {
 	o := r.state[res.address]
 	cli := r.load(p, o)
 	cli.Forced = r.command.replace == res.address && o != nil
-	if r.say(cli.Refresh(p.ctx)) && r.say(cli.Plan(p.ctx, res.config)) {
+	if r.say(cli.Refresh(p.ctx)) && r.say(cli.Plan(p.ctx, fakecli.With(res.config, res.unknown))) {
 		r.empty = r.empty && cli.Empty()
 	}
 	r.changes[res.address] = cli
@@ -328,7 +344,7 @@ func (r *run) planOne(p *process, res resource) {
 }
 
 // planRemovals plans to destroy what is not in the configuration, or everything.
-func (r *run) planRemovals(p *process, everything bool) {
+func (r *run) planRemovals(processes []*process, everything bool) {
 	for _, address := range slices.Sorted(maps.Keys(r.state)) {
 		isKept := slices.ContainsFunc(r.command.resources, func(res resource) bool { return res.address == address })
 		if isKept && !everything {
@@ -336,7 +352,7 @@ func (r *run) planRemovals(p *process, everything bool) {
 		}
 		r.removed = append(r.removed, address)
 		r.empty = false
-		r.planRemoval(p, r.state[address], address)
+		r.planRemoval(processes[r.aliasOf(address)], r.state[address], address)
 	}
 }
 
@@ -476,8 +492,9 @@ func (r *run) destroyAll(processes []*process, addresses []string) {
 			r.failed = true
 			return
 		}
-		c := r.load(processes[0], r.state[address])
-		r.say(c.Delete(processes[0].ctx, r.changes[address].PlannedPrivate))
+		p := processes[r.aliasOf(address)]
+		c := r.load(p, r.state[address])
+		r.say(c.Delete(p.ctx, r.changes[address].PlannedPrivate))
 		r.set(address, objectOf(c, nil))
 	}
 }

@@ -6,9 +6,11 @@
 package explore
 
 import (
+	"net/http"
 	"slices"
 	"time"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
@@ -19,18 +21,19 @@ type scenario struct {
 	runs   []command // the last one is repeated, and planned at the end
 
 	jobs    int      // that a user expects to be started, those of tests apart
-	atMost  int      // if a run was cut between the release of a name and its create; 0: jobs
+	atMost  int      // if a run was cut; 0: jobs
 	repeats string   // the prompt that a job may receive twice
 	errors  []string // that the last run may end with, beside those that a cut explains
 
+	destroys bool          // the run before the last one: unless that is cut, the last one starts a job
 	stops    bool          // the last run ends with an error also if no run is cut
 	remote   bool          // the backend stores the state when a run ends
 	decides  bool          // in the last run, a person gives unknown creates up
 	late     time.Duration // that long the service takes for a POST
-	duration time.Duration // of each job; 0: a second
-	fails    bool          // each job does
-	closes   bool          // each job refuses messages once it has finished
 	adopts   bool          // also without a cut
+
+	script   simulator.Script  // of each job, for a second unless it says more
+	messaged *simulator.Script // after a message; nil: the same
 
 	ways  []way // nil: all that make sense
 	pairs bool  // of cuts
@@ -86,6 +89,10 @@ func scenarios() []scenario {
 	}
 	createFirst := func(r resource) resource { r.createFirst = true; return r }
 	alias := func(r resource) resource { r.alias = 1; return r }
+	unknown := func(r resource, attribute string) resource {
+		r.unknown = fakecli.Attrs{attribute: fakecli.Unknown{}}
+		return r
+	}
 
 	a := job("a", "Write")
 	none, first, more := configured(), configured(a), configured(job("a", "Write more"))
@@ -93,15 +100,20 @@ func scenarios() []scenario {
 	firstCreatedMore := configured(createFirst(job("a", "Write more")))
 	slow, slowMore := configured(impatient(a)), configured(impatient(job("a", "Write more")))
 	moved, renamed := configured(named("b", "a", "Write")), configured(named("a", "b", "Write"))
-	working, workingMore := configured(atWork(a)), configured(atWork(job("a", "Write more")))
+	working, workingMore, workingDraw := configured(atWork(a)), configured(atWork(job("a", "Write more"))), configured(atWork(job("a", "Draw")))
 	swapped := configured(named("a", "b", "Write"), named("b", "a", "Draw"))
 	twins := configured(a, named("b", "a", "Draw"))
 	aliases := configured(a, alias(named("b", "a", "Write")))
 	other := configured(alias(named("b", "a", "Write")))
 	killing := []way{killed}
+	// Without those in which the journal fails for an adoption, and responds to the Delete that follows.
+	steady := []way{killed, cliKilled, stalled, interrupted, abandoned, loseRequest, loseResponse, stateLost, storeDown, outage, serviceDown, readsHang, losePut}
 	duplicate := []string{"Duplicate agent job name"}
-	edited, otherJob := []string{otherPrompt}, []string{"Name has another agent job"}
+	edited, otherJob := []string{running}, []string{"Name has another agent job"}
 	failed, refused, unfinished := []string{"Agent job failed"}, []string{"Message to agent job not accepted"}, []string{"Agent job still running"}
+
+	lasts := func(d time.Duration) simulator.Script { return simulator.Script{Duration: d} }
+	fails, closes := simulator.Script{Status: "failed"}, simulator.Script{NoMessages: http.StatusConflict}
 
 	return []scenario{
 		{name: "create", runs: runs(first), jobs: 1, pairs: true},
@@ -109,12 +121,12 @@ func scenarios() []scenario {
 		{name: "destroy", before: runs(first), runs: runs(none), jobs: 1},
 		{name: "two creates", runs: runs(chained), jobs: 2},
 		{name: "late response", runs: runs(first), jobs: 1, late: 3 * time.Second},
-		{name: "response after the deadline", runs: runs(first), jobs: 1, late: 7 * time.Second},
+		{name: "response after the deadline", runs: runs(first), jobs: 1, late: 7 * time.Second, stops: true},
 		{name: "create, and a decision", runs: runs(first), jobs: 1, decides: true},
 
 		{name: "create, remote state", runs: runs(first), jobs: 1, remote: true},
 		{name: "message, remote state", before: runs(first), runs: runs(more), jobs: 1, remote: true},
-		{name: "long creates, remote state", runs: runs(chained), jobs: 2, remote: true, duration: 30 * time.Second},
+		{name: "long creates, remote state", runs: runs(chained), jobs: 2, remote: true, script: lasts(30 * time.Second)},
 
 		{name: "triggers", before: runs(first), runs: runs(second), jobs: 2},
 		{name: "triggers, create first", before: runs(first), runs: runs(configured(createFirst(triggered(a)))), jobs: 2},
@@ -125,37 +137,42 @@ func scenarios() []scenario {
 			ways: killing, pairs: true, errors: otherJob},
 		{name: "taint", before: runs(first), runs: runs(tainting("a", first), first), jobs: 1, adopts: true},
 		{name: "taint, create first", before: runs(firstCreated), runs: runs(tainting("a", firstCreated), firstCreated), jobs: 1, adopts: true},
-		{name: "taint and another prompt", rare: true, before: runs(first), runs: runs(tainting("a", more), more), jobs: 2, errors: append(edited, otherJob...)},
-		{name: "create times out", runs: runs(slow, slow), jobs: 1, duration: 150 * time.Second, errors: unfinished, adopts: true},
-		{name: "create times out, edited", runs: runs(slow, slowMore), jobs: 1, duration: 150 * time.Second, errors: append(unfinished, otherPrompt), adopts: true,
-			ways: []way{killed, cliKilled, interrupted, abandoned, loseResponse, stateLost}}, // without a journal, nothing notes that the create failed
-		{name: "closed job", before: runs(first), runs: runs(more, more), jobs: 2, closes: true, errors: refused},
-		{name: "closed job, create first", rare: true, before: runs(firstCreated), runs: runs(firstCreatedMore, firstCreatedMore), jobs: 2, closes: true, errors: refused},
+		{name: "taint and another prompt", rare: true, before: runs(first), runs: runs(tainting("a", more), more), jobs: 2, errors: otherJob},
+		{name: "create times out", runs: runs(slow, slow), jobs: 1, script: lasts(150 * time.Second), errors: unfinished, adopts: true},
+		{name: "create times out, edited", runs: runs(slow, slowMore), jobs: 1, atMost: 2, script: lasts(150 * time.Second), errors: append(edited, unfinished...), stops: true},
+		{name: "closed job", before: runs(first), runs: runs(more, more), jobs: 2, script: closes, errors: refused},
+		{name: "closed job, create first", rare: true, before: runs(firstCreated), runs: runs(firstCreatedMore, firstCreatedMore), jobs: 2, script: closes, errors: refused},
 		{name: "forget", before: runs(first), runs: runs(forgetting(first), first), jobs: 2},
-		{name: "failed job", runs: runs(first), jobs: 1, fails: true, adopts: true, errors: failed},
-		{name: "failed job, other prompt", rare: true, before: runs(first), runs: runs(more), jobs: 2, fails: true, adopts: true, errors: failed},
-		{name: "failed job, destroyed", rare: true, before: runs(first), runs: runs(none, first), jobs: 2, fails: true, adopts: true, errors: failed},
+		{name: "failed job", runs: runs(first), jobs: 1, script: fails, adopts: true, errors: failed, stops: true},
+		{name: "failed job, other prompt", rare: true, before: runs(first), runs: runs(more), jobs: 2, script: fails, adopts: true, errors: failed, stops: true},
+		{name: "failed job, destroyed", rare: true, before: runs(first), runs: runs(none, first), jobs: 2, script: fails, adopts: true, errors: failed, stops: true},
 		{name: "terraform destroy", before: runs(first), runs: runs(as(destroy, first), first), jobs: 2},
-		{name: "message, then a destroy", rare: true, before: runs(first), runs: runs(more, none, more), jobs: 2},
+		{name: "message that fails", rare: true, before: runs(first), runs: runs(more), jobs: 1, messaged: &fails, adopts: true, errors: failed, stops: true},
+		{name: "triggers known late", rare: true, before: runs(first), runs: runs(configured(unknown(a, "triggers"))), jobs: 1, adopts: true},
+		{name: "message, then the state lost, edited", rare: true, before: runs(first), runs: runs(workingMore, stateLess(workingDraw), workingDraw), jobs: 1, atMost: 2, stops: true, errors: edited,
+			messaged: &simulator.Script{Duration: time.Hour, Stale: 20 * time.Second}},
+		{name: "message, then a destroy", rare: true, before: runs(first), runs: runs(more, none, more), jobs: 2, destroys: true},
 
-		{name: "other address, no moved block", before: runs(first), runs: runs(moved), jobs: 1, adopts: true},
+		{name: "other address, no moved block", before: runs(first), runs: runs(moved), jobs: 1, adopts: true, ways: steady},
 		{name: "other address, destroyed first", before: runs(first), runs: runs(destroyingFirst(moved)), jobs: 1, atMost: 2, adopts: true},
+		{name: "other address and alias", before: runs(first), runs: runs(other), jobs: 1, adopts: true, ways: steady},
+		{name: "other address and alias, destroyed first", before: runs(first), runs: runs(destroyingFirst(other)), jobs: 1, atMost: 2, adopts: true},
 		{name: "name changed", before: runs(first), runs: runs(renamed), jobs: 2},
 		{name: "name changed after a create", runs: runs(first, renamed), jobs: 2},
-		{name: "names swapped", before: runs(chained), runs: runs(swapped), jobs: 4, errors: edited},
+		{name: "names swapped", before: runs(chained), runs: runs(swapped), jobs: 4},
 		{name: "two resources, one name", runs: runs(twins), jobs: 1, stops: true, errors: duplicate},
 		{name: "two aliases, one name", runs: runs(aliases), jobs: 1, adopts: true},
 		{name: "two aliases, one name, one destroyed", before: runs(aliases), runs: runs(other, stateLess(other), other), jobs: 1, adopts: true},
 
 		{name: "message and back", before: runs(first), runs: runs(more, first), jobs: 1, repeats: "Write"},
-		{name: "create, edited", runs: runs(first, more), jobs: 1, errors: edited},
+		{name: "create, edited", runs: runs(first, more), jobs: 1, atMost: 2, errors: edited},
 		{name: "create, other triggers", rare: true, runs: runs(first, second), jobs: 2},
 		{name: "-replace only planned", before: runs(first), runs: runs(as(plan, replacing("a", first)), first), jobs: 1},
 
 		{name: "state lost", before: runs(first), runs: runs(stateLess(first), first), jobs: 1, adopts: true},
 		{name: "state lost after a message", before: runs(first, more), runs: runs(stateLess(more), more), jobs: 1, adopts: true},
 		{name: "message, then the state lost", rare: true, before: runs(first), runs: runs(more, stateLess(more), more), jobs: 1, adopts: true, errors: edited},
-		{name: "state lost, edited", before: runs(working), runs: runs(stateLess(workingMore), workingMore), jobs: 1, duration: time.Hour, stops: true, errors: edited},
+		{name: "state lost, edited", before: runs(working), runs: runs(stateLess(workingMore), workingMore), jobs: 1, script: lasts(time.Hour), stops: true, errors: edited},
 		{name: "state lost after -replace", rare: true, before: runs(first), runs: runs(replacing("a", first), stateLess(first), first), jobs: 2, adopts: true},
 		{name: "older state, after a message", before: runs(first), runs: runs(more, older(more), more), jobs: 1},
 		{name: "older state, after -replace", before: runs(first), runs: runs(replacing("a", first), older(first), first), jobs: 2},

@@ -61,9 +61,9 @@ func (o *object) id() string {
 	return id
 }
 
-func newWorld(t *testing.T, remote bool, script simulator.Script) *world {
+func newWorld(t *testing.T, remote bool, script func(prompt string, turn int) simulator.Script) *world {
 	w := &world{
-		T: t, remote: remote, sim: harness.NewSimulator(harness.Always(script)), bucket: &fakes3.Server{Objects: map[string][]byte{}},
+		T: t, remote: remote, sim: harness.NewSimulator(script), bucket: &fakes3.Server{Objects: map[string][]byte{}},
 		state: map[string]*object{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
 	}
 	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
@@ -165,8 +165,7 @@ func (w *world) fingerprint() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range records {
-		fmt.Fprintf(&b, "record %s job %d released %t refuses %t broken %t",
-			r.Name, jobs[r.Job], r.Released, r.Closed, r.Broken)
+		fmt.Fprintf(&b, "record %s job %d released %t left %t", r.Name, jobs[r.Job], r.Released, r.Left != "")
 		fmt.Fprint(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
 		fmt.Fprintln(&b)
 	}

@@ -150,13 +150,13 @@ var knownLives = map[string]life{
 	}},
 	"a wait for an adopted job tainted it": {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}}, {Does: stateRm}, {Meanwhile: active, config: config{Prompt: "B"}, Goes: outlasts}}},
 	"a killed replacement by an unknown prompt freed the name of a failed job": {Journal: on, Turns: []turn{
-		{config: config{Prompt: "C"}, Goes: failed}, {Post: unsent, Unknown: true}, {config: config{Prompt: "C", OnFailure: "warn"}},
+		{config: config{Prompt: "C"}, Goes: failed}, {Post: unsent, Late: prompt}, {config: config{Prompt: "C", OnFailure: "warn"}},
 	}},
 	"a plan that was not applied freed the name of a failed job": {Journal: on, Turns: []turn{
 		{Goes: failed}, {config: config{Prompt: "B"}, Unapplied: true}, {},
 	}},
 	"a killed rename hid which failed job a create replaces": {Journal: on, Turns: []turn{
-		{}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: failed, Does: taint, config: config{Prompt: "B", Name: "guide"}, Post: refused, Unknown: true},
+		{}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: failed, Does: taint, config: config{Prompt: "B", Name: "guide"}, Post: refused, Late: prompt},
 	}},
 	"a message under an earlier name was taken for the last one": {Journal: on, Turns: []turn{
 		{Does: importJob}, {Killed: true}, {config: config{Prompt: "C", Name: "guide"}}, {Meanwhile: archived},
@@ -166,6 +166,21 @@ var knownLives = map[string]life{
 	}},
 	"a failed job gets a name that it had before, and is replaced": {Journal: on, Turns: []turn{
 		{}, {config: config{Name: "guide"}}, {Meanwhile: failed, Does: taint},
+	}},
+	"an adoption was promised, and on_failure was not known": {Journal: on, Turns: []turn{
+		{Killed: true}, {config: config{OnFailure: "retry"}, Late: onFailure},
+	}},
+	"a changed address, and another prompt for an active job, started a second one": {Journal: on, Turns: []turn{
+		{Goes: outlasts}, {config: config{Prompt: "C"}, Goes: outlasts, Moves: destroyedFirst},
+	}},
+	"triggers known late, without a journal":       {Journal: off, Turns: []turn{{}, {Late: triggers}}},
+	"the prompt for an archived job is known late": {Journal: on, Turns: []turn{{}, {Meanwhile: archived, Late: prompt}}},
+	"on_failure of a failed job is known late": {Journal: on, Turns: []turn{
+		{}, {Meanwhile: failed, config: config{OnFailure: "warn"}}, {config: config{OnFailure: "retry"}, Late: onFailure},
+	}},
+	"a job is given up when its plan is applied": {Journal: on, Turns: []turn{{}, {Meanwhile: failed}, {Late: forgets}}},
+	"a message was killed, and another machine sent it as a new job": {Journal: on, Turns: []turn{
+		{}, {config: config{Prompt: "B"}, Post: cut}, {Meanwhile: failed, config: config{Prompt: "B"}, Elsewhere: true},
 	}},
 	"a closed job gets the name of another one, and a prompt that both were sent": {Journal: on, Turns: []turn{
 		{Killed: true}, {config: config{Prompt: "C", Name: "guide"}}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: archived},

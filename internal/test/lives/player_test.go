@@ -24,6 +24,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
@@ -32,13 +33,12 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
-	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 const (
 	finish  = 3 * time.Second  // how often active jobs finish in a run
 	timeout = 90 * time.Second // longer than a 404 must persist before it counts
-	pause   = agentapi.Grace       // between runs: a final status then counts
+	pause   = agentapi.Grace   // between runs: a final status then counts
 )
 
 const (
@@ -66,16 +66,20 @@ type player struct {
 	processes int
 	wrong     []string // what fakecli found
 
+	ended   int                // processes of earlier plans and applies
 	stored  []fakecli.Instance // before each turn
 	kill    func()             // the provider process
 	dies    bool               // it is killed before it connects to the service
 	dead    bool               // it was killed
 	stopped string             // the id that the last error named
 	asked   string             // the request that the user asks for
-	created bool               // it was last sent as a create
+	of      string             // its triggers and name
 	may     bool               // it may be sent
 	broken  bool               // an earlier turn has left what its state lacks
 	known   map[string]bool    // jobs
+
+	triggered map[string]bool // jobs that were started with triggers
+	current   []string        // jobs of the name and triggers that the user has now
 }
 
 // observed is what became of a turn.
@@ -107,12 +111,12 @@ type breach struct {
 // playLife plays a life up to its first breach, or returns nil.
 func playLife(t *testing.T, l life) (b *breach) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &player{TB: t, life: l, known: map[string]bool{}}
+		p := &player{TB: t, life: l, known: map[string]bool{}, triggered: map[string]bool{}}
 		p.must(os.RemoveAll(folder), os.RemoveAll(kept)) // of the life before
 		p.sim = harness.NewSimulator(harness.Always(simulator.Script{Duration: 1000 * time.Hour, NoMessages: l.Refuses}))
 		p.wire = faultserver.New(t, p.sim, faultserver.Options{InMemory: true})
 		p.cli = &fakecli.CLI{T: p}
-		p.connect("", turn{}, 0)
+		p.connect(p.cli, "", turn{}, 0)
 		p.cli.Forget()
 		turns := slices.Concat(l.Turns, l.ending())
 		for i, turn := range turns {
@@ -144,9 +148,16 @@ func (l life) ending() []turn {
 func (p *player) check(t turn, number int) observed {
 	p.happen(t.Meanwhile)
 	t.Ignored = t.Ignored && p.mayIgnore(t)
-	t.Unknown = t.Unknown && !t.Ignored
+	if t.Ignored && t.Late == prompt {
+		t.Late = ""
+	}
+	if c := p.cli; c.State.IsNull() || t.Does != apply && t.Does != taint {
+		t.Moves = ""
+	}
 	p.stored = append(p.stored, p.cli.Instance)
 	before, hasFailed, isUnnamed := len(p.sim.Jobs()), p.cli.Get("status") == failed, p.cli.Get("name") == nil
+	isCreate := p.cli.State.IsNull() || p.cli.Tainted || t.Does == taint || t.Moves != ""
+	running := p.running(t)
 	got := p.play(t, number)
 	for _, job := range p.sim.Jobs()[:min(before, len(p.sim.Jobs()))] { // before the run, or while a refresh lasted
 		if job.Status == failed {
@@ -165,10 +176,17 @@ func (p *player) check(t turn, number int) observed {
 			p.Errorf(format, args...)
 		}
 	}
-	want(t.Does == replace || !strings.Contains(got.plan, "Apply sends nothing") || got.creates+got.messages == 0, // the provider cannot see -replace
+	want(t.Does == replace || t.Late == forgets || !strings.Contains(got.plan, "Apply sends nothing") || got.creates+got.messages == 0, // the provider cannot see these
 		"the plan says that the apply sends nothing")
-	want(t.Unknown || !strings.Contains(got.all, inconsistent), "inconsistent final plan")
-	p.broken = p.broken || p.life.Journal == off || t.changesState() || t.Meanwhile == gone
+	// A plan that has promised the id of an adoption cannot know that its apply gives the job up.
+	isGivenUpLate := isCreate && t.Late == forgets && got.creates == 0
+	want(isGivenUpLate || !strings.Contains(got.all, inconsistent), "inconsistent final plan")
+	want(!isCreate || got.messages == 0, "a create sent a message")
+	for _, job := range p.sim.Jobs() {
+		isBeside := got.creates > 0 && !got.refused && slices.Contains(running, job.ID) && !ended(job.Status)
+		want(!isBeside || p.life.Journal == off, "another job was started beside one that is active, with the same triggers")
+	}
+	p.broken = p.broken || p.life.Journal == off || t.changesState() || t.Meanwhile == gone || t.Moves == createdFirst
 	want(p.broken || p.dead || !ofOthers.MatchString(got.all), "a run warns of others that was preceded by no broken one")
 	p.broken = p.broken || t.Killed || t.Post != "" || t.Unapplied
 	applies := slices.Contains([]string{apply, replace, taint}, t.Does) && !t.Unapplied && !t.Killed && !p.dead
@@ -184,7 +202,7 @@ func (p *player) check(t turn, number int) observed {
 // mayIgnore reports whether the CLI can ignore the prompt: it does so only for an object that stays.
 func (p *player) mayIgnore(t turn) bool {
 	name := p.cli.Get
-	return !p.cli.State.IsNull() && t.Does == apply && t.OnFailure != "retry" && !p.cli.Tainted &&
+	return !p.cli.State.IsNull() && t.Does == apply && t.OnFailure != "retry" && !p.cli.Tainted && t.Moves == "" &&
 		(name("name") == nil || name("name") == cmp.Or(t.Name, "docs") && (name("triggers") != nil) == t.Triggers)
 }
 
@@ -192,17 +210,16 @@ func (p *player) mayIgnore(t turn) bool {
 // something else.
 func (p *player) once(t turn, got observed, again bool) {
 	request := fmt.Sprint(t.prompt(), t.Triggers, t.Name)
-	p.may = p.may || again || t.Forgets || request != p.asked || t.Does == replace || t.Does == destroy || t.Does == importJob ||
-		p.life.Journal == off && t.changesState()
+	p.may = p.may || again || t.Forgets || t.Late == forgets || request != p.asked || t.Does == replace || t.Does == destroy || t.Does == importJob ||
+		p.life.Journal == off && (t.changesState() || t.Moves == createdFirst)
 	p.asked = request
 	if got.creates+got.messages == 0 {
 		return
 	}
-	if !p.may && p.created == (got.creates > 0) { // else it is a message to another job
+	if !p.may {
 		p.Errorf("sent again")
 	}
 	isLost := p.life.Journal == off && (t.Killed || p.dead || got.creates > 0 && t.Post != "")
-	p.created = got.creates > 0
 	p.may = got.refused || isLost
 }
 
@@ -211,10 +228,32 @@ func (p *player) remember(t turn, got observed, before int) {
 	id, _ := p.cli.Get("id").(string)
 	p.known[id] = true
 	for i, job := range p.sim.Jobs() {
-		if strings.Contains(got.all, job.ID) || i >= before && (t.Post != "" || t.Does == importJob) {
+		if i >= before && t.Does != importJob {
+			p.triggered[job.ID] = t.Triggers
+			p.current = append(p.current, job.ID)
+		}
+		// Beside a job that failed or was archived, or is done and has other triggers, a create sends without a word.
+		isPast := job.Status == failed || job.Status == archived || job.Status == completed && p.triggered[job.ID] != t.Triggers
+		if strings.Contains(got.all, job.ID) || i >= before && (t.Post != "" || t.Does == importJob) || got.creates > 0 && isPast {
 			p.known[job.ID] = true
 		}
 	}
+}
+
+// running are the active jobs beside which the turn must not start another one: they have its name and triggers,
+// and nobody has asked for another one since.
+func (p *player) running(t turn) (ids []string) {
+	isOther := len(p.stored) > 1 && fmt.Sprint(t.Triggers, t.Name) != p.of
+	p.of = fmt.Sprint(t.Triggers, t.Name)
+	if isOther || t.Forgets || t.Late == forgets || t.Does == replace || t.Does == destroy || t.Does == importJob {
+		p.current = nil
+	}
+	for _, job := range p.sim.Jobs() {
+		if slices.Contains(p.current, job.ID) && !ended(job.Status) {
+			ids = append(ids, job.ID)
+		}
+	}
+	return ids
 }
 
 // checkEnd asserts that the last turn has ended well, and that no job was paid for that nobody knows.
@@ -309,7 +348,7 @@ func (p *player) play(t turn, number int) (got observed) {
 	case importJob:
 		c.Forget()
 		job := p.sim.Create(harness.Project, "from elsewhere")
-		p.connect("import", t, number)
+		p.connect(c, "import", t, number)
 		say(c.ImportState(p.Context(), harness.Project+"/"+job.ID))
 	default:
 		p.run(t, number, say, &got)
@@ -328,18 +367,33 @@ func (p *player) play(t turn, number int) (got observed) {
 // run is a plan and an apply, each in a process of its own.
 func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool, got *observed) {
 	c, ctx := p.cli, p.Context()
-	config := t.attrs()
-	planned := fakecli.With(config, nil)
-	if t.Unknown {
-		planned[t.argument()] = fakecli.Unknown{}
-	}
+	planned, config := t.planned()
 	if c.Ignored = nil; t.Ignored {
 		c.Ignored = []string{"prompt", "prompt_wo"}
 	}
 	c.Forced = t.Does == replace
 	sent, before := p.sim.Counts().Create+p.sim.Counts().Message, p.recorded()
-	p.connect("plan", t, number)
+	old := *c // at the former address
+	start := func(command string) {
+		p.ended = p.processes
+		p.connect(c, command, t, number)
+		if old.Server = c.Server; t.Moves != "" && p.life.Journal == on {
+			p.connect(&old, command, t, number)
+		}
+	}
+	if t.Moves != "" {
+		c.Forget()
+		defer func() {
+			if c.State.IsNull() {
+				c.Instance = old.Instance
+			}
+		}()
+	}
+	start("plan")
 	ok := say(c.Refresh(ctx))
+	if t.Moves != "" {
+		ok = say(old.Refresh(ctx)) && say(old.PlanDestroy(ctx))
+	}
 	switch {
 	case !ok || t.Does == refresh:
 	case t.Does == destroy:
@@ -359,14 +413,20 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 	if now := p.sim.Counts(); now.Create+now.Message > sent {
 		p.Errorf("a plan sent something")
 	}
-	p.connect("apply", t, number)
+	start("apply")
 	ctx, p.kill = context.WithCancel(ctx)
 	defer p.kill()
 	p.dies = t.Post == unsent
+	if t.Moves == destroyedFirst {
+		say(old.Delete(ctx, old.PlannedPrivate))
+	}
 	if t.Does == destroy {
 		say(c.Delete(ctx, c.PlannedPrivate))
 	} else {
 		say(c.Apply(ctx, config))
+	}
+	if t.Moves == createdFirst && !p.dead {
+		say(old.Delete(ctx, old.PlannedPrivate))
 	}
 	if p.dies = false; p.dead {
 		synctest.Wait()
@@ -407,12 +467,12 @@ func (p *player) dial(ctx context.Context, network, address string) (net.Conn, e
 }
 
 // connect starts a provider process of a run of the CLI, which loads the state.
-func (p *player) connect(command string, t turn, number int) {
+func (p *player) connect(c *fakecli.CLI, command string, t turn, number int) {
 	p.processes++
-	pid := p.processes
+	machine, ended := fmt.Sprint("elsewhere ", t.Elsewhere), p.ended
 	process := &cli.Process{
-		Run: cli.Run(fmt.Sprint(number)), Command: command, Self: cli.ProcessID{Machine: "machine", PID: pid, Start: "1"},
-		Ended:    func(s cli.ProcessID) bool { return s.PID < pid },
+		Run: cli.Run(fmt.Sprint(number)), Command: command, Self: cli.ProcessID{Machine: machine, PID: p.processes, Start: "1"},
+		Ended:    func(s cli.ProcessID) bool { return s.Machine == machine && s.PID <= ended },
 		CLIEnded: func() bool { return false },
 	}
 	config := attrs{
@@ -422,14 +482,14 @@ func (p *player) connect(command string, t turn, number int) {
 	switch {
 	case p.life.Journal == off:
 		config["journal"] = attrs{"enabled": false}
-	case t.Forgets && p.stopped != "":
+	case (t.Forgets || t.Late == forgets && command == "apply") && p.stopped != "":
 		config["journal"] = attrs{"forget": []tftypes.Value{tftypes.NewValue(tftypes.String, p.stopped)}}
 	}
-	diags := p.cli.ConnectTo(p.Context(), provider.New("test", provider.Options{Process: process, Dial: p.dial}), config)
+	diags := c.ConnectTo(p.Context(), provider.New("test", provider.Options{Process: process, Dial: p.dial}), config)
 	if len(diags) > 0 {
 		p.Fatal(fakecli.Text(diags))
 	}
-	if !p.cli.State.IsNull() {
-		p.cli.Load(p.Context(), p.cli.Instance)
+	if !c.State.IsNull() {
+		c.Load(p.Context(), c.Instance)
 	}
 }

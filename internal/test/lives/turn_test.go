@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 type attrs = fakecli.Attrs
@@ -50,6 +51,19 @@ const (
 	notArrived = "request lost"
 	cut        = "killed after it was sent"
 	unsent     = "killed before it is recorded"
+
+	destroyedFirst = "to another one, and the old object is destroyed first"
+	createdFirst   = "to another one, and the new object is created first"
+)
+
+// What a plan may not know.
+const (
+	prompt    = "prompt"
+	triggers  = "triggers"
+	name      = "name"
+	project   = "project_id"
+	onFailure = "on_failure"
+	forgets   = "forget"
 )
 
 // A turn is one run of the CLI, and what surrounds it. Empty is the ordinary case.
@@ -61,10 +75,12 @@ type turn struct {
 	Post   string // what happens to the POST of the run
 	Killed bool   // before it stores its state
 
-	Ignored   bool // the prompt, by ignore_changes
-	Unknown   bool // the prompt, while planning
-	Forgets   bool // the request that the last run stopped for
-	Unapplied bool // the plan
+	Ignored   bool   // the prompt, by ignore_changes
+	Late      string // what its plan does not know
+	Forgets   bool   // the request that the last run stopped for
+	Unapplied bool   // the plan
+	Elsewhere bool   // on another machine
+	Moves     string // the address of the resource, and with a journal its provider alias
 
 	edited int // since the last turn: 2, or 3 if that was killed
 }
@@ -96,6 +112,24 @@ func (c config) attrs() attrs {
 	return job
 }
 
+// planned is a configuration as its plan knows it, and as its apply does.
+func (t turn) planned() (planned, applied attrs) {
+	applied = t.attrs()
+	late := t.Late
+	switch t.Late {
+	case "", forgets:
+		return applied, applied
+	case prompt:
+		late = t.argument()
+	case project:
+		applied[late] = harness.Project
+	case onFailure:
+		unknown := fakecli.With(applied["wait"].(attrs), attrs{late: fakecli.Unknown{}})
+		return fakecli.With(applied, attrs{"wait": unknown}), applied
+	}
+	return fakecli.With(applied, attrs{late: fakecli.Unknown{}}), applied
+}
+
 func (c config) argument() string {
 	if c.WriteOnly {
 		return "prompt_wo"
@@ -124,7 +158,9 @@ var turns = rapid.Custom(func(t *rapid.T) turn {
 		Post:   one("post", "", "", "", "", "", "", refused, invalid, lost, notArrived, cut, unsent),
 		Killed: one("killed", "", "", "", "killed") != "",
 
-		Ignored: rarely("ignored"), Unknown: rarely("unknown"), Forgets: rarely("forgets"), Unapplied: rarely("unapplied"),
+		Ignored: rarely("ignored"), Forgets: rarely("forgets"), Unapplied: rarely("unapplied"), Elsewhere: rarely("elsewhere"),
+		Late:   one("late", "", "", "", "", "", "", "", "", "", "", "", "", prompt, prompt, triggers, name, project, onFailure, forgets),
+		Moves:  one("moves", "", "", "", "", "", "", "", "", "", "", "", "", "", destroyedFirst, createdFirst),
 		edited: rapid.IntRange(0, 3).Draw(t, "edited"),
 	}
 })
