@@ -12,20 +12,17 @@ mkdir -p "$temp"
 if [ -n "${GITHUB_ACTIONS-}" ]; then
   echo "::stop-commands::$(< /proc/sys/kernel/random/uuid)" # whoever wrote what follows, it commands the runner nothing
   api=$GITHUB_API_URL server=$GITHUB_SERVER_URL repository=repos/$GITHUB_REPOSITORY run=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID
-  branches=branches comments=issues edit=PATCH event=$GITHUB_EVENT_NAME
+  branches=branches merged=commits/$GITHUB_SHA/pulls comments=issues edit=PATCH event=$GITHUB_EVENT_NAME
   export TF_VAR_commit=$GITHUB_SHA TF_VAR_ref=$GITHUB_REF_NAME TF_VAR_run=$GITHUB_RUN_ID
   if [ "$GITHUB_REF_TYPE" = branch ]; then branch=$GITHUB_REF_NAME; fi
   IFS=$'\t' read -r plans pull state visibility < <(jq --raw-output '[.pull_request != null or .merge_group != null, .pull_request.number // "-",
     .pull_request.state // "-", if .repository.private == true then "private" else "public" end] | @tsv' "$GITHUB_EVENT_PATH")
   plans=${plans#false} pull=${pull#-}
-  merged=$repository/commits/$GITHUB_SHA/pulls # the pull requests that brought this commit
 else
   api=$CI_API_V4_URL server=$CI_SERVER_URL repository=projects/$CI_PROJECT_ID run=$CI_PIPELINE_URL
-  branches=repository/branches comments=merge_requests edit=PUT event=$CI_PIPELINE_SOURCE
+  branches=repository/branches merged=repository/commits/$CI_COMMIT_SHA/merge_requests comments=merge_requests edit=PUT event=$CI_PIPELINE_SOURCE
   export TF_VAR_commit=$CI_COMMIT_SHA TF_VAR_ref=$CI_COMMIT_REF_NAME TF_VAR_run=$CI_PIPELINE_ID
-  branch=${CI_COMMIT_BRANCH-} pull=${CI_MERGE_REQUEST_IID-} visibility=$CI_PROJECT_VISIBILITY
-  plans=$pull
-  merged=$repository/repository/commits/$CI_COMMIT_SHA/merge_requests
+  branch=${CI_COMMIT_BRANCH-} pull=${CI_MERGE_REQUEST_IID-} plans=${CI_MERGE_REQUEST_IID-} visibility=$CI_PROJECT_VISIBILITY
 fi
 
 # Both hosts take this header, and curl sends it to no other host that one redirects to.
@@ -203,8 +200,9 @@ report() {
     while IFS='=' read -r name value; do echo "AGENT_${name^^}=$value"; done < "$temp/outputs" > agent.env
   fi
   if [ -z "$token" ]; then return; fi
+  # The pull request that brought this commit.
   if [ -z "$pull" ] && [ "$event" = push ] && { [ "$changed" = true ] || [ "$STATUS" != success ]; }; then
-    pull=$(api GET "$merged" | jq '.[0] | .iid // .number // empty') || pull=
+    pull=$(api GET "$repository/$merged" | jq '.[0] | .iid // .number // empty') || pull=
   fi
   if [ -n "$pull" ]; then comment "$pull" || echo "The comment could not be written."; fi
 }

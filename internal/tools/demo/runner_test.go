@@ -74,8 +74,12 @@ func startPipeline(t *testing.T, jobs time.Duration) *runner {
 	s.write("Makefile", "install:\n\t@mkdir -p $$XDG_CACHE_HOME/terraform-provider-agent; cp -R '"+filepath.Dir(withInit)+"' $$XDG_CACHE_HOME/terraform-provider-agent/installed\n")
 	s.write("examples/"+pipelines+"run.sh", read(t, pipelines+"run.sh"))
 	r.use(cli)
-	r.values["job.workflow_sha"] = r.commit("A commit")
-	r.with["commit"] = r.values["job.workflow_sha"]
+	commit, ok := r.bash("git init -q && git add . && git -c user.name=x -c user.email=x@example.com -c commit.gpgsign=false commit -qm x && git rev-parse HEAD", nil)
+	if !ok {
+		t.Fatal(commit)
+	}
+	r.with["commit"] = strings.TrimSpace(commit)
+	r.values["job.workflow_sha"] = r.with["commit"]
 	s.dir = filepath.Join(dir, "workspace")
 	r.values["github.workspace"], r.values["var.CI_PROJECT_DIR"] = s.dir, s.dir
 	return r
@@ -135,17 +139,6 @@ func (r *runner) tool(name, script string) {
 	if err := os.WriteFile(filepath.Join(r.bin, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
 		r.Fatal(err)
 	}
-}
-
-// commit commits all files in the folder, and returns the commit.
-func (r *runner) commit(message string) string {
-	r.Helper()
-	script := "git init -q && git add . && git -c user.name=x -c user.email=x@example.com -c commit.gpgsign=false commit -qm '" + message + "' && git rev-parse HEAD"
-	text, ok := r.bash(script, nil)
-	if !ok {
-		r.Fatal(text)
-	}
-	return strings.TrimSpace(text)
 }
 
 // checkout empties the workspace, as each run finds it, but for what a cache has kept.
@@ -258,27 +251,27 @@ func (r *runner) expand(text string) string {
 	return expression.ReplaceAllStringFunc(text, func(found string) string { return r.value(expression.FindStringSubmatch(found)[1]) })
 }
 
-// value is that of an expression: alternatives of terms.
+// value is that of an expression: alternatives of terms, which are literals, names and comparisons. What is false is "".
 func (r *runner) value(text string) (value string) {
 	r.Helper()
 	for all := range strings.SplitSeq(text, " || ") {
-		for term := range strings.SplitSeq(all, " && ") {
-			if value = r.term(term); value == "" || value == "false" {
-				break
+		value = ""
+		for i, term := range strings.Split(all, " && ") {
+			if i == 0 || value != "" {
+				value = r.term(term)
 			}
 		}
-		if value != "" && value != "false" {
+		if value != "" {
 			break
 		}
 	}
 	return value
 }
 
-// term is that of a literal, a name, or a comparison.
 func (r *runner) term(text string) string {
 	r.Helper()
 	if parts := comparison.FindStringSubmatch(text); parts != nil {
-		return fmt.Sprint((r.term(parts[1]) == r.term(parts[3])) == (parts[2] == "=="))
+		return map[bool]string{true: "true"}[(r.term(parts[1]) == r.term(parts[3])) == (parts[2] == "==")]
 	} else if strings.HasPrefix(text, "'") {
 		return strings.Trim(text, "'")
 	} else if names, ok := strings.CutPrefix(text, "github.event."); ok {
@@ -320,7 +313,7 @@ func (r *runner) github(caller string) (text, failed string) {
 		}
 		r.values["job.status"] = map[bool]string{true: "success", false: "failure"}[failed == ""]
 		r.values["steps.report.outputs.kept"] = r.outputs(files + "/output")["kept"]
-		if failed != "" && !strings.HasPrefix(step.If, "always()") || step.If != "" && slices.Contains([]string{"", "false"}, r.value(step.If)) {
+		if failed != "" && !strings.HasPrefix(step.If, "always()") || step.If != "" && r.value(step.If) == "" {
 			continue
 		}
 		if strings.HasPrefix(step.Uses, "aws-actions/configure-aws-credentials@") {
@@ -420,7 +413,6 @@ func (r *runner) gitlab(string) (text, failed string) {
 		AfterScript  []string `yaml:"after_script"`
 		Rules        []struct{ If string }
 	}
-	var order yaml.Node
 	readYAML(r.T, pipelines+"gitlab.yml", &including)
 	header, body, _ := strings.Cut(read(r.T, pipelines+"gitlab-template.yml"), "\n---\n")
 	err := yaml.Unmarshal([]byte(header), &spec)
@@ -429,17 +421,17 @@ func (r *runner) gitlab(string) (text, failed string) {
 		return cmp.Or(r.with[name], including.Include[0].Inputs[name], spec.Spec.Inputs[name].Default)
 	})
 	all := map[string]job{}
-	if err = errors.Join(err, yaml.Unmarshal([]byte(body), &all), yaml.Unmarshal([]byte(body), &order)); err != nil {
+	if err = errors.Join(err, yaml.Unmarshal([]byte(body), &all)); err != nil {
 		r.Fatal(err)
 	}
 	r.checkout()
-	_ = os.Rename(r.dir+"-agent", r.dir+"/.agent")          // as the cache has it
-	for i := 0; i < len(order.Content[0].Content); i += 2 { // each key is followed by its value
-		name := order.Content[0].Content[i].Value
+	_ = os.Rename(r.dir+"-agent", r.dir+"/.agent") // as the cache has it
+	directory := cmp.Or(r.with["directory"], including.Include[0].Inputs["directory"])
+	for _, name := range []string{"agent-provider", "agent plan: " + directory, "agent apply: " + directory} {
 		this := all[name]
 		base := all[this.Extends]
 		if !slices.ContainsFunc(this.Rules, func(rule struct{ If string }) bool {
-			return r.value(strings.ReplaceAll(variable.ReplaceAllString(rule.If, "var.$1"), `"`, "'")) == "true"
+			return r.value(strings.ReplaceAll(variable.ReplaceAllString(rule.If, "var.$1"), `"`, "'")) != ""
 		}) {
 			continue
 		}
