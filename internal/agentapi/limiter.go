@@ -120,10 +120,11 @@ func (l *limiter) limited(sent time.Time, after time.Duration, hasRetryAfter boo
 }
 
 // defaultPause grows threefold from one pause that is too short to the next, with jitter: an
-// hourly limit is found with few requests. After one that was long enough, the next is as long.
+// hourly limit is found with few requests. After one that was long enough, the next is a third of
+// it: were it as long, each 429 of a service that refuses at random would lengthen all that follow.
 func (l *limiter) defaultPause() time.Duration {
 	if !l.tooShort {
-		l.failures = max(l.failures-1, 0)
+		l.failures = max(l.failures-2, 0)
 	}
 	pause := l.base
 	for range min(l.failures, 6) {

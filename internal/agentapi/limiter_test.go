@@ -151,17 +151,20 @@ func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 	})
 }
 
-// Without a Retry-After that helps, the pauses grow threefold, up to an hour: the documented limit is hourly. After one that was enough, the next starts near its length. (C09)
+// Without a Retry-After that helps, the pauses grow threefold, up to an hour: the documented limit is hourly. They shrink again
+// after one that was enough: a service that refuses at random must not end in pauses of an hour. (C09)
 func TestLimiter_growingPause(t *testing.T) {
 	t.Parallel()
 	enough := []answer{limited(""), limited(""), limited(""), accepted, limited(""), accepted}
+	random := slices.Repeat([]answer{limited(""), limited(""), accepted}, 4)
 	for name, tc := range map[string]struct {
 		answers []answer
 		pauses  []int // seconds at most, before each POST but the first, and half of them at least
 	}{
 		"no Retry-After": {[]answer{limited("")}, []int{10, 30, 90, 270, 810, 2430, 3600, 3600, 3600}},
 		"Retry-After: 0": {[]answer{limited("0")}, []int{0, 10, 30, 90, 270, 810, 2430, 3600, 3600, 3600}}, // believed once
-		"enough":         {enough, []int{10, 30, 90, 0, 90}},
+		"enough":         {enough, []int{10, 30, 90, 0, 30}},
+		"at random":      {random, []int{10, 30, 0, 10, 30, 0, 10, 30, 0, 10, 30}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
