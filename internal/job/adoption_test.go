@@ -154,7 +154,7 @@ func TestAdoption(t *testing.T) {
 		},
 		"N03 edited, and undone": {
 			{objects: atWork, creates: 1}, {before: lost, objects: b, says: []string{mayStop, stops}, creates: 1},
-			{objects: []object{derived}, says: []string{mayStop, stops}, creates: 1}, {objects: atWork, says: []string{adopted}, creates: 1},
+			{objects: []object{derived}, says: []string{stops}, creates: 1}, {objects: atWork, says: []string{adopted}, creates: 1},
 		},
 		"N04 other triggers": {first, {before: lost, objects: triggered, creates: 2}, {objects: triggered, creates: 2}},
 		"N07 unanswered": {

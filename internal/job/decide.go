@@ -83,6 +83,9 @@ func (r *shownJob) isClosed(refuses bool) bool {
 // usesService reports whether the apply sends or reads something.
 func (c change) usesService() bool { return c.replaces() || c.effect == sendMessage || c.isWaited }
 
+// isSent reports whether another run has sent the message, or may have done so.
+func (e existing) isSent(does effect) bool { return does == sendMessage && e.foreseen.Counts() }
+
 // decide compares the plan with the state.
 func (e existing) decide() change {
 	plan, state, options := e.plan, e.state, e.options
@@ -101,9 +104,9 @@ func (e existing) decide() change {
 	}
 	isUnknown := e.isUnknown
 	switch {
-	case e.isGivenUp, options.onFailure == onRetry && hasFailed:
+	case e.isGivenUp, options.onFailure == onRetry && hasFailed && !e.isSent(c.effect):
 		c.effect, c.replacedAt = replace, append(c.replacedAt, path.Root("status"))
-	case c.effect == sendMessage && state.isClosed(e.marks.IsClosed) && !e.foreseen.Counts():
+	case c.effect == sendMessage && state.isClosed(e.marks.IsClosed) && !e.isSent(c.effect):
 		c.effect, isUnknown = replaceClosed, isUnknown || plan.promptText().IsUnknown()
 		at := path.Root("prompt")
 		if plan.Prompt.IsNull() {

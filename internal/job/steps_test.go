@@ -95,7 +95,7 @@ func TestJob_steps(t *testing.T) {
 			{objects: ignoring(updatedIn("5m", onceB)), creates: 1, messages: 1},
 			{
 				objects: of(onceB), creates: 2, messages: 1,
-				says: []string{"refused a message after it had finished, so a new prompt goes to another job, which does not see the earlier prompts"},
+				says: []string{"refused a message after it had finished, so apply sends a new prompt to another job, which does not see the earlier prompts"},
 			},
 			{objects: of(onceA), says: []string{"409 Conflict"}, creates: 2, messages: 2, after: counted("0")},
 			{objects: of(onceB), creates: 2, messages: 2},

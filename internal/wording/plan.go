@@ -14,7 +14,7 @@ import (
 // What a plan says of a job in the state.
 const (
 	NewJob Text = "New prompt starts a new agent job\n" +
-		"Job {job} {closed}, so a new prompt goes to another job, which does not see the earlier prompts. " +
+		"Job {job} {closed}, so apply sends a new prompt to another job, which does not see the earlier prompts. " +
 		"Write a prompt that is complete without them. " +
 		"Without create_before_destroy, the old job leaves the state even if the prompt is then refused or not sent."
 	ActiveReplaced Text = "Active agent job will be replaced\n" +
