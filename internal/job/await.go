@@ -46,7 +46,8 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 func (d *ProviderData) whatFollows(ctx context.Context, job *jobModel, isTainted bool, options waitOptions) wording.Next {
 	return wording.Next{
 		Request: d.lastRequest(ctx, job), IsTainted: isTainted,
-		IsKept: options.onFailure == onWarn || options.onFailure == "", IsRetried: options.onFailure == onRetry && !job.is(agentapi.StatusArchived),
+		IsKept:    options.onFailure == onWarn || options.onFailure == "",
+		IsRetried: options.onFailure == onRetry && !job.is(agentapi.StatusArchived),
 	}
 }
 

@@ -4,7 +4,6 @@
 package job
 
 import (
-	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -127,7 +126,7 @@ func (e existing) decide() change {
 
 // setValues sets the planned values. It promises no value that the service may change, nor one that
 // the journal decides: another run may write there before the apply.
-func (c change) setValues(ctx context.Context, plan, state *jobModel) {
+func (c change) setValues(plan, state *jobModel) {
 	plan.shownJob = state.shownJob
 	if !plan.Prompt.IsNull() && plan.comparedPrompt().Equal(state.comparedPrompt()) {
 		plan.Prompt = state.Prompt // else a plan would show a change that nobody can see
@@ -155,7 +154,7 @@ func (c change) setValues(ctx context.Context, plan, state *jobModel) {
 	case c.replaces(), c.effect == sendMessage, c.isWaited:
 		// Of a replacement, this only has to differ from the state: the second planning call sets what the
 		// plan shows (T2).
-		plan.markRunUnknown(ctx)
+		plan.markRunUnknown()
 	case c.fails:
 		// A failed job changes no value that a plan shows, and without a change Terraform calls no Update
 		// (T8).

@@ -89,7 +89,7 @@ func TestDecide(t *testing.T) {
 		}
 	}
 	plan := new(jobModel)
-	if (change{effect: sendMessage, isMissing: true}).setValues(t.Context(), plan, plan); !plan.Messages.IsUnknown() {
+	if (change{effect: sendMessage, isMissing: true}).setValues(plan, plan); !plan.Messages.IsUnknown() {
 		t.Error("a plan counts a message to a job that the last refresh did not find")
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"reflect"
 	"regexp"
 	"strings"
 	"time"
@@ -21,7 +20,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
@@ -157,16 +155,11 @@ func (r *shownJob) set(job *agentapi.Job) diag.Diagnostics {
 
 // markRunUnknown marks what a message or a resumed wait may change as unknown: all that set writes,
 // but for the id and a time of creation that is known. So the apply can write what it reads.
-func (r *shownJob) markRunUnknown(ctx context.Context) {
-	id, created := r.ID, r.CreatedAt
-	for _, field := range reflect.ValueOf(r).Elem().Fields() {
-		kind := field.Interface().(attr.Value).Type(ctx) //nolint:forcetypeassert // each has a tfsdk tag
-		if value, err := kind.ValueFromTerraform(ctx, tftypes.NewValue(kind.TerraformType(ctx), tftypes.UnknownValue)); err == nil {
-			field.Set(reflect.ValueOf(value))
-		}
-	}
-	if r.ID = id; !created.IsNull() {
-		r.CreatedAt = created
+func (r *shownJob) markRunUnknown() {
+	r.Status, r.PRLink, r.Model, r.ArchivedAt = types.StringUnknown(), types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+	r.Source = types.ObjectUnknown(sourceTypes)
+	if r.CreatedAt.IsNull() {
+		r.CreatedAt = types.StringUnknown()
 	}
 }
 

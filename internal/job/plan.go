@@ -153,7 +153,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	marks.replacement = replacement{Job: id, MayBeSame: c.mayBeSame}
 	marks.write(ctx, resp.Private)
 
-	c.setValues(ctx, &plan, &state)
+	c.setValues(&plan, &state)
 	if isNewProject {
 		plan.ProjectID = project
 	}

@@ -85,7 +85,7 @@ func (j *job) statusAt(now time.Time) string {
 // none.
 func (j *job) pullRequest(now time.Time) string {
 	status := j.statusAt(now)
-	if j.script.NoPullRequest || now.Before(j.endsAt.Add(j.script.LinkAfter)) || status != statusCompleted && !(status == statusArchived && j.wasCompleted) {
+	if j.script.NoPullRequest || now.Before(j.endsAt.Add(j.script.LinkAfter)) || status != statusCompleted && (status != statusArchived || !j.wasCompleted) {
 		return ""
 	}
 	return j.pull

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ func TestAccWiring(t *testing.T) {
 	s := start(t, 0)
 	common := s.env
 	call := func(command string, env ...string) (warnings, exchanges int) {
-		s.env = append(common[:len(common):len(common)], env...)
+		s.env = append(slices.Clip(common), env...)
 		shown := s.call(append(strings.Fields(command), "-json")...)
 		return strings.Count(shown, `"summary":"Journal on the runner's disk"`), strings.Count(shown, exchange)
 	}
