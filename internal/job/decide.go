@@ -4,7 +4,6 @@
 package job
 
 import (
-
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
