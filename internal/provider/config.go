@@ -133,9 +133,8 @@ func (m providerModel) providerData(
 // own records.
 func (m providerModel) missing(hasJournal bool) (missing job.Missing) {
 	if m.orEnv(m.BaseURL, envBaseURL).IsNull() {
-		missing.Service = []wording.Diagnostic{
-			wording.Missing("base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com"),
-		}
+		missing.Service = append(missing.Service,
+			wording.Missing("base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com"))
 		if hasJournal {
 			missing.Journal = missing.Service
 		}
