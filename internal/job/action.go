@@ -256,8 +256,8 @@ func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 		"prompt_wo": schema.StringAttribute{
 			Optional:  true,
 			WriteOnly: true,
-			MarkdownDescription: "Like `prompt`, but not shown in plans, nor stored in saved plans if it is ephemeral: " +
-				"then destroy events refuse it, and `apply -invoke` does not pass it.",
+			MarkdownDescription: "Like `prompt`, but not shown in plans. An ephemeral value is in no saved plan either, " +
+				"but works neither in destroy events nor with `apply -invoke`.",
 			Validators: []validator.String{validPrompt()},
 		},
 		"project_id": schema.StringAttribute{

@@ -37,28 +37,26 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"The service cannot cancel a job: destroying the resource only removes it from the state.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
-				Required: true,
-				MarkdownDescription: "Name of the job, unique in a project of a state, and not sent. With its prompt and `triggers`, it is one job; " +
-					"another name is another job.",
-				Validators: []validator.String{stringvalidator.UTF8LengthBetween(1, 256)},
+				Required:            true,
+				MarkdownDescription: "Name of the job, unique in a project of a state, and not sent. Another name is another job.",
+				Validators:          []validator.String{stringvalidator.UTF8LengthBetween(1, 256)},
 			},
 			"prompt": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up " +
-					"message, or starts another job if that one cannot accept messages. " +
-					"Line ends, a byte order mark and trailing white space make no difference.",
+				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is a message to the same job, or starts " +
+					"another one if that cannot accept messages. Line ends, a byte order mark and trailing white space make no difference.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"prompt_wo": schema.StringAttribute{
 				Optional:  true,
 				WriteOnly: true,
-				MarkdownDescription: "Like `prompt`, but not stored in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
-					"An ephemeral value must be the same in plan and apply.",
+				MarkdownDescription: "Like `prompt`, but not in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
+					"The apply sends the value that it is given, even if the plan had another one.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"prompt_wo_hash": schema.StringAttribute{
 				Computed: true,
-				MarkdownDescription: "Hash of the last `prompt_wo` that was sent to the job, salted with the job's id. Null without `prompt_wo`. " +
+				MarkdownDescription: "Hash of the last `prompt_wo` that was sent to the job, salted with the job's id, or null. " +
 					"In a plan, it changes if `prompt_wo` does.",
 			},
 			"project_id": schema.StringAttribute{
@@ -91,9 +89,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"pr_link": schema.StringAttribute{
 				Computed: true,
-				MarkdownDescription: "URL of the pull request. Null if the job is active, changed no files, or committed directly, " +
-					"or if the link is no plain URL. " +
-					"During a follow-up message it may still be the earlier link.",
+				MarkdownDescription: "URL of the pull request. Null if the job is active or opened none, or if the link is no plain URL. " +
+					"During a message it may still be the earlier link.",
 			},
 			"created_at": schema.StringAttribute{
 				Computed:            true,
@@ -105,7 +102,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"messages": schema.Int64Attribute{
 				Computed: true,
-				MarkdownDescription: "Number of follow-up messages that updates of this resource have sent to the job. " +
+				MarkdownDescription: "Number of messages that updates of this resource have sent to the job. " +
 					"A plan shows the one that its apply sends or finds sent: `0 -> 1`.",
 			},
 		},
@@ -121,8 +118,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 					"on_failure": schema.StringAttribute{
 						Optional: true,
 						MarkdownDescription: "When the job fails, `error` fails each run until there is another job; `retry` fails the run, and the " +
-							"next apply starts another job; `warn` keeps the failed job. A job that was archived before any run saw it complete, and that has " +
-							"no link, counts as failed, but `retry` does not replace it. Default: `error`, or with `enabled = false` a warning in each plan.",
+							"next apply starts another job; `warn` keeps the failed job. A job that was archived without a link, before any run saw it " +
+							"complete, counts as failed, but is not retried. Default: `error`, or with `enabled = false` a warning in each plan.",
 						Validators: []validator.String{stringvalidator.OneOf(onError, onRetry, onWarn)},
 					},
 				},

@@ -96,8 +96,7 @@ func providerSchema() schema.Schema {
 						Optional: true,
 						MarkdownDescription: "[Where to keep it]" +
 							"(https://github.com/agentjobs/terraform-provider-agent/blob/main/docs/guides/journal.md#name-another-place): " +
-							"the absolute path of an existing folder, or a URL such as `" + strings.Join(place.Examples(), "`, `") + "`, " +
-							"with `state=NAME` unless the backend is `" + strings.Join(place.Backends(), "`, `") + "`. " +
+							"the absolute path of an existing folder, or a URL such as `" + strings.Join(place.Examples(), "`, `") + "`. " +
 							"Default: `AGENT_JOURNAL_URL`, or else beside the state in a bucket, or in the working directory.",
 					},
 					"forget": schema.ListAttribute{
