@@ -48,7 +48,7 @@ func providerSchema() schema.Schema {
 			"max_new_jobs": schema.Int64Attribute{
 				Optional: true,
 				MarkdownDescription: "Maximum number of jobs that one run may start with this provider block. " +
-					"Default: `AGENT_MAX_NEW_JOBS`, or else `20`. If both are set, the lower limit applies.",
+					"Default: `AGENT_MAX_NEW_JOBS`, or else `20`. Of both, the lower one applies.",
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"max_messages": schema.Int64Attribute{
@@ -89,8 +89,7 @@ func providerSchema() schema.Schema {
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
 						Optional: true,
-						MarkdownDescription: "Keep a journal. Default: `true`. With `false`, the apply after a broken run or a lost state " +
-							"may send all prompts again.",
+						MarkdownDescription: "Keep a journal. Default: `true`. Without one, the apply after a broken run or a lost state may send all prompts again.",
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
