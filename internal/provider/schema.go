@@ -88,7 +88,7 @@ func providerSchema() schema.Schema {
 				MarkdownDescription: "The records by which an apply finds jobs that the state does not have.",
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
-						Optional: true,
+						Optional:            true,
 						MarkdownDescription: "Keep a journal. Default: `true`. Without one, the apply after a broken run or a lost state may send all prompts again.",
 					},
 					"url": schema.StringAttribute{
