@@ -287,7 +287,7 @@ func actionBlocks(ctx context.Context) map[string]schema.Block {
 		},
 	}
 	limits := timeouts.BlockWithOpts(ctx, timeouts.Opts{
-		InvokeDescription: "Maximum time to send the prompt and wait for the job, including pauses for the rate limit. Default: `60m`.",
+		InvokeDescription: "Maximum time, pauses for the rate limit included. Default: `60m`.",
 	})
 	if block, ok := limits.(schema.SingleNestedBlock); ok {
 		block.MarkdownDescription = timeoutsDescription

@@ -27,7 +27,7 @@ import (
 // These are shared by resource and actions.
 const (
 	waitDescription     = "How to wait for the job."
-	timeoutsDescription = "How long to wait, as durations such as `90m`. After that, the run fails and the job keeps running."
+	timeoutsDescription = "How long to wait, such as `90m`. After that, the run fails and the job keeps running."
 )
 
 func jobSchema(ctx context.Context) schema.Schema {
@@ -129,8 +129,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 	limits := timeouts.Block(ctx, timeouts.Opts{
 		Create:            true,
 		Update:            true,
-		CreateDescription: "Maximum time to start the job and wait for it, including pauses for the rate limit. Default: `60m`.",
-		UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. Default: `60m`.",
+		CreateDescription: "Maximum time of a create, pauses for the rate limit included. Default: `60m`.",
+		UpdateDescription: "Maximum time of a message, or of a resumed wait. Default: `60m`.",
 	})
 	if block, ok := limits.(schema.SingleNestedBlock); ok { // always: the library describes all but this
 		block.MarkdownDescription = timeoutsDescription
