@@ -32,8 +32,7 @@ const (
 
 func jobSchema(ctx context.Context) schema.Schema {
 	s := schema.Schema{
-		MarkdownDescription: "Sends a prompt to the agent service as a job, and waits until it finishes. " +
-			"If the agent changes files, it usually opens a pull request.\n\n" +
+		MarkdownDescription: "Sends a prompt to the agent service as a job, and waits until it finishes.\n\n" +
 			"The service cannot cancel a job: destroying the resource only removes it from the state.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
@@ -51,7 +50,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Optional:  true,
 				WriteOnly: true,
 				MarkdownDescription: "Like `prompt`, but not in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
-					"The apply sends the value that it is given, even if the plan had another one.",
+					"The apply sends its own value, even if the plan had another one.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"prompt_wo_hash": schema.StringAttribute{
@@ -102,7 +101,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"messages": schema.Int64Attribute{
 				Computed: true,
-				MarkdownDescription: "Number of messages that updates of this resource have sent to the job. " +
+				MarkdownDescription: "Number of messages that this resource has sent to the job. " +
 					"A plan shows the one that its apply sends or finds sent: `0 -> 1`.",
 			},
 		},

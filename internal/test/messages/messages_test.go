@@ -46,9 +46,12 @@ func TestNoOtherPackageWordsDiagnostics(t *testing.T) {
 // there is to do.
 func TestGuideHasEveryMessage(t *testing.T) {
 	documented := []string{
-		"Agent job adopted", "Agent job not created", "Agent job not removed from state", "Invalid CA certificates", "Invalid admin key",
-		"Invalid base URL", "Invalid duration", "Invalid id", "Invalid journal URL", "Invalid journal request", "Invalid limit",
+		"Active agent job removed from state", "Active agent job will be replaced", "Agent job adopted", "Agent job archived", "Agent job not created",
+		"Agent job not refreshed", "Agent job not removed from state", "Agent job not seen active", "Agent job of an earlier run not readable",
+		"Agent provider not configured", "Duplicate agent job name", "Internal error in the agent provider", "Invalid CA certificates",
+		"Invalid admin key", "Invalid base URL", "Invalid duration", "Invalid id", "Invalid journal URL", "Invalid journal request", "Invalid limit",
 		"Invalid poll interval", "Invalid project id", "Invalid prompt", "Invalid timeout", "Message of an earlier run counts as sent",
+		"Name gets another agent job", "Name has a running agent job", "Unknown journal settings",
 	}
 	ofCLI := []string{"Failed to persist state", "Error acquiring the state lock"}
 	var found []string
