@@ -89,7 +89,7 @@ func providerSchema() schema.Schema {
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
 						Optional:            true,
-						MarkdownDescription: "Keep a journal. Default: `true`. Without one, the apply after a broken run or a lost state may send all prompts again.",
+						MarkdownDescription: "Default: `true`. Without a journal, the apply after a broken run or a lost state may send all prompts again.",
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
