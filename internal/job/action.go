@@ -256,8 +256,8 @@ func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 		"prompt_wo": schema.StringAttribute{
 			Optional:  true,
 			WriteOnly: true,
-			MarkdownDescription: "Like `prompt`, but not shown in plans, nor stored in saved plans if it is ephemeral: " +
-				"then destroy events refuse it, and `apply -invoke` does not pass it.",
+			MarkdownDescription: "Like `prompt`, but not shown in plans. An ephemeral value is in no saved plan either, " +
+				"but works neither in destroy events nor with `apply -invoke`.",
 			Validators: []validator.String{validPrompt()},
 		},
 		"project_id": schema.StringAttribute{
@@ -287,7 +287,7 @@ func actionBlocks(ctx context.Context) map[string]schema.Block {
 		},
 	}
 	limits := timeouts.BlockWithOpts(ctx, timeouts.Opts{
-		InvokeDescription: "Maximum time to send the prompt and wait for the job, including pauses for the rate limit. Default: `60m`.",
+		InvokeDescription: "Maximum time, pauses for the rate limit included. Default: `60m`.",
 	})
 	if block, ok := limits.(schema.SingleNestedBlock); ok {
 		block.MarkdownDescription = timeoutsDescription

@@ -40,7 +40,7 @@ func (a *arguments) all() []argument {
 				ElementType: types.StringType,
 				MarkdownDescription: "Arbitrary values, for example `{ release = var.release }`. " +
 					"A change starts another job; so does adding or removing this argument, even with `{}`. " +
-					"Line ends and trailing white space make no difference, as in `prompt`, but in the hash of a file they do.",
+					"As in `prompt`, white space at line ends makes no difference, but in the hash of a file it does.",
 			},
 		},
 	}

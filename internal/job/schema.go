@@ -27,38 +27,35 @@ import (
 // These are shared by resource and actions.
 const (
 	waitDescription     = "How to wait for the job."
-	timeoutsDescription = "How long to wait, as durations such as `90m`. After that, the run fails and the job keeps running."
+	timeoutsDescription = "How long to wait, such as `90m`. After that, the run fails and the job keeps running."
 )
 
 func jobSchema(ctx context.Context) schema.Schema {
 	s := schema.Schema{
-		MarkdownDescription: "Sends a prompt to the agent service as a job, and waits until it finishes. " +
-			"If the agent changes files, it usually opens a pull request.\n\n" +
+		MarkdownDescription: "Sends a prompt to the agent service as a job, and waits until it finishes.\n\n" +
 			"The service cannot cancel a job: destroying the resource only removes it from the state.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
-				Required: true,
-				MarkdownDescription: "Name of the job, unique in a project of a state, and not sent. With its prompt and `triggers`, it is one job; " +
-					"another name is another job.",
-				Validators: []validator.String{stringvalidator.UTF8LengthBetween(1, 256)},
+				Required:            true,
+				MarkdownDescription: "Name of the job, unique in a project of a state, and not sent. Another name is another job.",
+				Validators:          []validator.String{stringvalidator.UTF8LengthBetween(1, 256)},
 			},
 			"prompt": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up " +
-					"message, or starts another job if that one cannot accept messages. " +
-					"Line ends, a byte order mark and trailing white space make no difference.",
+				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is a message to the same job, or starts " +
+					"another one if that cannot accept messages. Line ends, a byte order mark and trailing white space make no difference.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"prompt_wo": schema.StringAttribute{
 				Optional:  true,
 				WriteOnly: true,
-				MarkdownDescription: "Like `prompt`, but not stored in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
-					"An ephemeral value must be the same in plan and apply.",
+				MarkdownDescription: "Like `prompt`, but not in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
+					"The apply sends its own value, even if the plan had another one.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"prompt_wo_hash": schema.StringAttribute{
 				Computed: true,
-				MarkdownDescription: "Hash of the last `prompt_wo` that was sent to the job, salted with the job's id. Null without `prompt_wo`. " +
+				MarkdownDescription: "Hash of the last `prompt_wo` that was sent to the job, salted with the job's id, or null. " +
 					"In a plan, it changes if `prompt_wo` does.",
 			},
 			"project_id": schema.StringAttribute{
@@ -91,9 +88,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"pr_link": schema.StringAttribute{
 				Computed: true,
-				MarkdownDescription: "URL of the pull request. Null if the job is active, changed no files, or committed directly, " +
-					"or if the link is no plain URL. " +
-					"During a follow-up message it may still be the earlier link.",
+				MarkdownDescription: "URL of the pull request. Null if the job is active or opened none, or if the link is no plain URL. " +
+					"During a message it may still be the earlier link.",
 			},
 			"created_at": schema.StringAttribute{
 				Computed:            true,
@@ -105,7 +101,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"messages": schema.Int64Attribute{
 				Computed: true,
-				MarkdownDescription: "Number of follow-up messages that updates of this resource have sent to the job. " +
+				MarkdownDescription: "Number of messages that this resource has sent to the job. " +
 					"A plan shows the one that its apply sends or finds sent: `0 -> 1`.",
 			},
 		},
@@ -121,8 +117,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 					"on_failure": schema.StringAttribute{
 						Optional: true,
 						MarkdownDescription: "When the job fails, `error` fails each run until there is another job; `retry` fails the run, and the " +
-							"next apply starts another job; `warn` keeps the failed job. A job that was archived before any run saw it complete, and that has " +
-							"no link, counts as failed, but `retry` does not replace it. Default: `error`, or with `enabled = false` a warning in each plan.",
+							"next apply starts another job; `warn` keeps the failed job. A job that was archived without a link, before any run saw it " +
+							"complete, counts as failed, but is not retried. Default: `error`, or with `enabled = false` a warning in each plan.",
 						Validators: []validator.String{stringvalidator.OneOf(onError, onRetry, onWarn)},
 					},
 				},
@@ -132,8 +128,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 	limits := timeouts.Block(ctx, timeouts.Opts{
 		Create:            true,
 		Update:            true,
-		CreateDescription: "Maximum time to start the job and wait for it, including pauses for the rate limit. Default: `60m`.",
-		UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. Default: `60m`.",
+		CreateDescription: "Maximum time of a create, pauses for the rate limit included. Default: `60m`.",
+		UpdateDescription: "Maximum time of a message, or of a resumed wait. Default: `60m`.",
 	})
 	if block, ok := limits.(schema.SingleNestedBlock); ok { // always: the library describes all but this
 		block.MarkdownDescription = timeoutsDescription

@@ -42,13 +42,13 @@ func providerSchema() schema.Schema {
 			},
 			"request_timeout": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Maximum duration of one HTTP request including its response, at least `1s`. Default: `60s`.",
+				MarkdownDescription: "Maximum duration of an HTTP request, at least `1s`. Default: `60s`.",
 				Validators:          []validator.String{validDuration(shortestRequestTimeout)},
 			},
 			"max_new_jobs": schema.Int64Attribute{
 				Optional: true,
 				MarkdownDescription: "Maximum number of jobs that one run may start with this provider block. " +
-					"Default: `AGENT_MAX_NEW_JOBS`, or else `20`. If both are set, the lower limit applies.",
+					"Default: `AGENT_MAX_NEW_JOBS`, or else `20`. Of both, the lower one applies.",
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"max_messages": schema.Int64Attribute{
@@ -64,7 +64,7 @@ func providerSchema() schema.Schema {
 		},
 		Blocks: map[string]schema.Block{
 			"poll": schema.SingleNestedBlock{
-				MarkdownDescription: "How often to poll a job. The interval is a tenth of the time waited so far, within these bounds.",
+				MarkdownDescription: "The interval of polls is a tenth of the time waited so far, within these bounds.",
 				Attributes: map[string]schema.Attribute{
 					"min_interval": schema.StringAttribute{
 						Optional:            true,
@@ -88,23 +88,21 @@ func providerSchema() schema.Schema {
 				MarkdownDescription: "The records by which an apply finds jobs that the state does not have.",
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
-						Optional: true,
-						MarkdownDescription: "Keep a journal. Default: `true`. With `false`, the apply after a broken run or a lost state " +
-							"may send all prompts again.",
+						Optional:            true,
+						MarkdownDescription: "Default: `true`. Without a journal, the apply after a broken run or a lost state may send all prompts again.",
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
 						MarkdownDescription: "[Where to keep it]" +
 							"(https://github.com/agentjobs/terraform-provider-agent/blob/main/docs/guides/journal.md#name-another-place): " +
-							"the absolute path of an existing folder, or a URL such as `" + strings.Join(place.Examples(), "`, `") + "`, " +
-							"with `state=NAME` unless the backend is `" + strings.Join(place.Backends(), "`, `") + "`. " +
-							"Default: `AGENT_JOURNAL_URL`, or else beside the state in a bucket, or in the working directory.",
+							"the absolute path of an existing folder, or a URL such as `" + strings.Join(place.Examples(), "`, `") + "`. " +
+							"Default: `AGENT_JOURNAL_URL`, or else beside the state, or in the working directory.",
 					},
 					"forget": schema.ListAttribute{
 						Optional:    true,
 						ElementType: types.StringType,
 						Validators:  []validator.List{listvalidator.ValueStringsAre(validRequestID())},
-						MarkdownDescription: "Ids of requests to give up, as errors show them: the next apply **sends these prompts again**. " +
+						MarkdownDescription: "Ids of requests to give up, as errors show them: an apply **sends these prompts again**. " +
 							"`AGENT_JOURNAL_FORGET` adds ids, separated by commas.",
 					},
 				},

@@ -35,6 +35,10 @@ resource "agent_job" "spelling" {
   }
 }
 
+output "pull_requests" {
+  value = { for repository, job in agent_job.spelling : repository => job.pr_link if job.pr_link != null }
+}
+
 output "not_completed" {
   value = {
     for repository, job in agent_job.spelling : repository => {
