@@ -84,7 +84,7 @@ func TestOrdinaryUse(t *testing.T) {
 		n := map[bool]int{true: 1, false: 2}[isFirst]
 		return []command{
 			{write: config, args: "apply", creates: 1}, {args: "apply -replace=agent_job.test", creates: n, adopts: isFirst},
-			{args: "taint agent_job.test", creates: n}, {args: "apply", creates: n, adopts: true},
+			{args: "taint agent_job.test", creates: n}, {args: "apply", creates: n, adopts: isFirst},
 		}
 	}
 	type cell struct {

@@ -52,7 +52,7 @@ const (
 	failed, running = "Agent job failed", "Agent job still running"
 	unknown         = "Outcome of agent job create unknown"
 	unknownMessage  = "Outcome of message to agent job unknown"
-	otherPrompt     = "Name has an agent job with another prompt"
+	isRunning       = "Name has a running agent job"
 	otherJob        = "Name has another agent job"
 	notAccepted     = "Message to agent job not accepted"
 	foreign         = "Agent job of an earlier run not readable"
@@ -114,14 +114,17 @@ var waysOut = []red{
 	},
 
 	{
-		name: "other_prompt", first: atWork, isLost: true, block: "other", error: otherPrompt, ways: []string{"restore its prompt and apply"},
+		name: "other_prompt", first: atWork, isLost: true, block: "other", error: isRunning, ways: []string{"restore its prompt and apply"},
 		then: works, want: [][]string{{works}},
 	},
 	{
-		name: "other_prompt_tainted", first: atWork, taint: true, block: "other" + createFirst, error: otherPrompt, ways: []string{removed, imported},
-		want: [][]string{{works}},
+		name: "other_prompt_tainted", first: atWork, taint: true, block: "other" + createFirst, error: isRunning, ways: []string{"Once it is done, apply again"},
+		want: [][]string{{"other"}, {works}},
 	},
-	{name: "other_prompt_given_up", first: atWork, isLost: true, block: "other", error: otherPrompt, ways: []string{givingUp}, want: [][]string{{"other"}, {works}}},
+	{
+		name: "other_prompt_triggers", first: atWork, isLost: true, block: "other", error: isRunning, ways: []string{"change triggers"},
+		then: "other" + triggered, want: [][]string{{"other"}, {works}},
+	},
 	{name: "other_job", first: "first", second: "second", block: "second", error: otherJob, ways: []string{removed, imported}, want: [][]string{{"first"}, {"second"}}},
 	{name: "other_job_edited", first: "first", second: "first", block: "second", error: otherJob, ways: []string{removed, imported}, want: [][]string{{"first"}, {"first"}}},
 	{name: "other_job_given_up", first: "first", second: "first", block: "second", error: otherJob, ways: []string{givingUp}, want: [][]string{{"first"}, {"first", "second"}}},
@@ -132,8 +135,7 @@ var waysOut = []red{
 		name: "refused_ignored", first: "first", block: refused, error: notAccepted, ways: []string{"add the prompt to ignore_changes"},
 		then: refused + "\nlifecycle { ignore_changes = [prompt] }", want: [][]string{{"first"}},
 	},
-	{name: "invalid", first: "first", block: invalid, error: notAccepted, ways: []string{"change or shorten it and apply"}, then: "valid", want: [][]string{{"first", "valid"}}},
-	{name: "invalid_triggers", first: "first", block: invalid, error: notAccepted, ways: []string{"change triggers"}, then: invalid + triggered, want: [][]string{{"first"}, {invalid}}},
+	{name: "invalid", first: "first", block: invalid, error: notAccepted, ways: []string{"the next apply starts a new job"}, then: "valid", want: [][]string{{"first"}, {"valid"}}},
 }
 
 // Those that take a while, because one 404 proves nothing.
