@@ -36,7 +36,7 @@ func source(t *testing.T, packages ...string) string {
 
 // The texts of diagnostics are in one package.
 func TestNoOtherPackageWordsDiagnostics(t *testing.T) {
-	own := regexp.MustCompile(`(?:AddError|AddWarning|AddAttribute\w+|New\w+Diagnostic)\(\s*(?:path[^\n]*)?"[^\n]*|wording\.Diagnostic\{[^\n]*`)
+	own := regexp.MustCompile(`(?:AddError|AddWarning|AddAttribute\w+|New\w+Diagnostic)\(\s*(?:path[^\n]*)?"[^\n]*|[^\]]wording\.Diagnostic\{[^\n]*`)
 	for _, match := range own.FindAllString(source(t, "job", "plugin", "provider", "validate"), -1) {
 		t.Error(match)
 	}
@@ -75,6 +75,8 @@ func TestGuideHasEveryMessage(t *testing.T) {
 func TestTextsNameBothCLIs(t *testing.T) {
 	command := regexp.MustCompile(`.*\bterraform [a-z].*`)
 	for _, match := range command.FindAllString(source(t, "job", "plugin", "provider", "validate", "wording"), -1) {
-		t.Error(match)
+		if !strings.HasSuffix(match, `ADDRESS  # or tofu"`) && !strings.HasSuffix(match, `{id}  # or tofu"`) {
+			t.Error(match)
+		}
 	}
 }
