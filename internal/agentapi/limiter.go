@@ -77,7 +77,7 @@ func (l *limiter) wait(ctx context.Context) error {
 		switch {
 		case !ok || pause <= left:
 		case !l.isRead: // fails at once: the error says when to apply again
-			return fmt.Errorf("%w: the next request can be sent in %s", ErrPauseTooLong, pause.Round(time.Second))
+			return fmt.Errorf("%w: it lasts another %s", ErrPauseTooLong, pause.Round(time.Second))
 		case left > time.Second:
 			return sleep.For(ctx, left-left/10)
 		}

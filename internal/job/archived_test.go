@@ -38,9 +38,9 @@ func TestArchived(t *testing.T) {
 	first, started := step{objects: of(bare, nil), creates: 1}, step{objects: of("slow", unwaited), creates: 1}
 	again := step{objects: slow, says: said(warns, fails), creates: 1}
 	play(t, map[string][]step{
-		"in the wait of a create": {{objects: gone, says: said(fails), creates: 1}, {objects: gone, says: said("sends nothing, and fails again"), creates: 1}},
+		"in the wait of a create": {{objects: gone, says: said(fails), creates: 1}, {objects: gone, says: said("sends nothing and fails again"), creates: 1}},
 		"retry": {
-			{objects: of("[simulate: 1s, archived]", retry), says: said("sends nothing, and fails again"), creates: 1},
+			{objects: of("[simulate: 1s, archived]", retry), says: said("sends nothing and fails again"), creates: 1},
 			{objects: of("[simulate: 1s, archived]", retry), says: said(fails), creates: 1},
 		},
 		"warn":                     {{objects: of("[simulate: 1s, archived]", onFailure("warn")), says: said(warns), creates: 1}, {objects: of("[simulate: 1s, archived]", onFailure("warn")), creates: 1}},
@@ -49,7 +49,7 @@ func TestArchived(t *testing.T) {
 		"in a resumed wait":        {started, {meanwhile: archive, objects: slow, says: said(fails), creates: 1}, again, again},
 		"in a refresh":             {started, {before: archive, objects: slow, says: said(warns, fails), creates: 1}, again},
 		"in a refresh, and retry": {
-			started, {before: archive, objects: of("slow", retry), says: said(warns, "Each apply fails, without sending anything"), creates: 1},
+			started, {before: archive, objects: of("slow", retry), says: said(warns, "Each apply sends nothing and fails"), creates: 1},
 			{objects: of("slow", retry), says: said(warns, fails), creates: 1},
 		},
 		"in a refresh after a message": {

@@ -58,7 +58,7 @@ func TestPlanBeyondLimit(t *testing.T) {
 	}
 	none := func(l *life) { l.config["max_new_jobs"] = 0 }
 	same := func(before func(*life), known, planned attrs, says ...string) []step {
-		says = append([]string{"Apply stops at the limit."}, says...)
+		says = append([]string{"It stops at the limit."}, says...)
 		return []step{{objects: both("A", known), creates: 2}, {before: before, objects: later(known, planned), says: says, creates: 2}}
 	}
 	archived := func(l *life) {
@@ -84,7 +84,7 @@ func TestPlanBeyondLimit(t *testing.T) {
 		"replacements":           {sent, {before: limit("max_new_jobs"), objects: both("A", triggers), says: []string{"add -refresh=false."}, creates: 2}},
 		"messages": {sent, {
 			before: limit("max_messages"), objects: both("B", nil), creates: 2, messages: 1,
-			says: []string{"WARNING: " + tooManyMessages, "including requests that failed: 0 new jobs and 1 messages."},
+			says: []string{"WARNING: " + tooManyMessages, "has reached max_messages = 1, failed requests included."},
 		}},
 	})
 }
@@ -139,7 +139,7 @@ func TestApplyBeyondLimit(t *testing.T) {
 			before, sent := c.State, s.Counts()
 			diags = c.Apply(t.Context(), writing("more", "1"))
 			wantErrors(t, diags, summary)
-			harness.Contains(t, fakecli.Text(diags), " = 1: the prompt for ", " was not sent, because it would be ", " 2 of this run.")
+			harness.Contains(t, fakecli.Text(diags), "The prompt was not sent to ", " = 1, failed requests included.")
 			if strings.Contains(fakecli.Text(diags), "-refresh=false") || !c.State.Equal(before) || c.Tainted {
 				t.Errorf("tainted %t, %s: %s", c.Tainted, c.State, fakecli.Text(diags))
 			}

@@ -49,7 +49,7 @@ func TestList(t *testing.T) {
 		},
 		"a response that can still arrive": {
 			before: func(l *life) { run(l, one); claims(l) },
-			want:   []string{"active a"}, says: []string{"Outcome of another run's request unknown", "Run it again in a few minutes"},
+			want:   []string{"active a"}, says: []string{"Outcome of another run's request unknown", "Run the query again in a few minutes"},
 		},
 		"without a journal": {
 			before: func(l *life) { l.config["journal"] = attrs{"enabled": false} },

@@ -56,32 +56,35 @@ func (d *ProviderData) checkOwner(plan *jobModel, o owner, diags *diag.Diagnosti
 	if plan.Name.ValueString() == "" || plan.ProjectID.IsUnknown() {
 		return // it is not known yet, or ignore_changes hides that of an imported job
 	}
-	if !d.names.own(plan.projectAndName(), o) && !d.names.isApplying.Load() {
-		ErrorAt(diags, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString()))
+	if other, isOnly := d.names.own(plan.projectAndName(), o); !isOnly && !d.names.isApplying.Load() {
+		ErrorAt(diags, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString(), o.job, other.job))
 	}
 }
 
-// own notes the owner of a name, and reports whether there is no other one.
-func (n *names) own(name projectAndName, o owner) (isOnly bool) {
+// own notes the owner of a name, unless there is another one, which it returns.
+func (n *names) own(name projectAndName, o owner) (other owner, isOnly bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if other, isOwned := n.owners[name]; isOwned && !other.mayBe(o) {
-		return false
+		return other, false
 	}
 	set(&n.owners, name, o)
-	return true
+	return o, true
 }
 
-// beginCreate notes that a resource with the name is created, and reports whether no other one of
-// this apply has the name.
-func (n *names) beginCreate(name projectAndName) (isOnly bool) {
+// beginCreate notes that a resource with the name is created, unless another one of this apply has
+// the name. It returns the job that the other one keeps.
+func (n *names) beginCreate(name projectAndName) (otherJob string, isOnly bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.created[name] || n.owners[name].keepsJob {
-		return false
+	if o := n.owners[name]; o.keepsJob {
+		return o.job, false
+	}
+	if n.created[name] {
+		return "", false
 	}
 	set(&n.created, name, true)
-	return true
+	return "", true
 }
 
 // endCreate drops what beginCreate has noted: the create has failed, or a state has its job, so that

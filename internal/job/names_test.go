@@ -28,7 +28,7 @@ func TestNames(t *testing.T) {
 	imports := func(l *life) { ended(l.s); importTo(l, "a") }
 	importsBeside := func(l *life) { lost(l); l.imports("a", ended(l.s)) }
 	oneInTwo := func(l *life) { lost(l); importTo(l, "a"); importTo(l, "b") }
-	onlyA, replacing, removed := []object{a}, "WARNING: Active agent job will be replaced", "WARNING: Active agent job removed from state"
+	onlyA, replacing, removed := []object{a}, "WARNING: Active agent job leaves the state: Apply removes", "WARNING: Active agent job leaves the state: This run removed"
 	lives := map[string][]step{
 		"N24 another name":   {first, {objects: []object{renamed}, creates: 2, after: has("a 1!", "b 2")}, {objects: []object{renamed}, creates: 2}},
 		"given up and taken": {first, {objects: []object{renamed, named("a", "A").at("other")}, creates: 2, after: has("a 1", "b 2")}},
@@ -55,7 +55,7 @@ func TestNames(t *testing.T) {
 			{objects: onlyA, creates: 1, after: has("a 2")},
 		},
 		"imported with a name that has another job": {
-			first, {before: importsBeside, objects: onlyA, says: []string{mayOtherJob}, creates: 1, after: has("a 2")}, {objects: onlyA, creates: 1},
+			first, {before: importsBeside, objects: onlyA, says: []string{getsAnother}, creates: 1, after: has("a 2")}, {objects: onlyA, creates: 1},
 		},
 		"one job in two resources": {
 			first, {before: oneInTwo, objects: []object{a, named("b", "A")}, creates: 1, after: has("a 1", "b 1")}, {objects: []object{a, named("b", "A")}, creates: 1},
@@ -79,8 +79,9 @@ func TestNames(t *testing.T) {
 		}
 		ifEarly := func(text string) []string { return map[bool][]string{true: {text}}[isFirst] }
 		of := func(what string) string { return fmt.Sprintf("%s, in this order: %t", what, isFirst) }
+		other := duplicate + map[bool]string{true: ": Another resource, with job job_", false: ": Another resource has the name"}[isFirst]
 		lives[of("N09 a kept job, and a new one with its name")] = []step{
-			first, {objects: inOrder(a, a.at("other")), says: []string{duplicate}, creates: 1, after: has("a 1")},
+			first, {objects: inOrder(a, a.at("other")), says: []string{other}, creates: 1, after: has("a 1")},
 		}
 		lives[of("two new ones")] = []step{{objects: inOrder(a, named("a", "B").at("other")), says: []string{duplicate}}}
 		lives[of("N09 a changed address")] = []step{

@@ -74,7 +74,7 @@ func TestReplacement(t *testing.T) {
 				{objects: a, says: []string{mayStop, stops}, creates: 1, after: has("docs 1")},
 				{before: func(l *life) { l.s.SetStatus(l.s.OnlyJob(l.t).ID, "completed") }, objects: a, says: []string{getsAnother, getsAnother}, creates: 2, after: has("docs 2")},
 			},
-			"N25 failed":                                        {failed1, {objects: fail, says: append(says(adopted), "the next apply sends nothing, and fails again"), creates: 1}, again, {objects: a, creates: 2, after: has("docs 2")}, stays(2)},
+			"N25 failed":                                        {failed1, {objects: fail, says: append(says(adopted), "the next apply sends nothing and fails again"), creates: 1}, again, {objects: a, creates: 2, after: has("docs 2")}, stays(2)},
 			"failed, and another name":                          {failed1, {objects: of("A", attrs{"name": "other"}), creates: 2, after: has("docs 1!", "other 2")}},
 			"failed, and warned of":                             {failed1, {objects: of("fail", onFailure("warn")), says: append(says(adopted), "The job stays in the state."), creates: 1}},
 			"N22 archived, and its prompt is not known yet":     {first, {before: becomes("archived"), objects: later(of("A", nil), attrs{"prompt": unknown{}}), says: append(append([]string{newJob}, says(adopted)...), "Agent job archived"), creates: 1, after: has("docs 1")}, stays(1)},
@@ -98,7 +98,7 @@ func TestReplacement(t *testing.T) {
 				{objects: of("fail", triggers("1")), says: []string{failed}, creates: 1}, {objects: later(of("A", triggers("2")), triggers(unknown{})), creates: 2, after: has("docs 2")},
 			},
 			"failed, and the name is not known yet":           {failed1, {objects: later(of("fail", nil), attrs{"name": unknown{}}), says: append(says(adopted), failed), creates: 1, after: has("docs 1")}},
-			"failed, and the provider's key is not known yet": {failed1, {objects: fail, unconfigured: true, says: append(append([]string{"WARNING: Agent job not refreshed"}, says(adopted)...), failed), creates: 1}},
+			"failed, and the provider's key is not known yet": {failed1, {objects: fail, unconfigured: true, says: append(append([]string{"WARNING: Agent provider not configured"}, says(adopted)...), failed), creates: 1}},
 			"failed later, and retry":                         {first, {before: becomes("failed"), objects: of("A", onFailure("retry")), creates: 2, after: has("docs 2")}},
 			"failed later": { // each apply fails, until something changes
 				first, {before: becomes("failed"), objects: a, says: []string{hasFailed, failed}, creates: 1}, {objects: a, says: []string{hasFailed, failed}, creates: 1},
@@ -144,7 +144,7 @@ func TestReplacement_taintedWithoutJournal(t *testing.T) {
 		}
 	}
 	lives := map[string][]step{
-		"what its error says": {{before: off, objects: []object{named("docs", "fail")}, says: []string{"so with create_before_destroy the next apply starts a new job"}, creates: 1}},
+		"what its error says": {{before: off, objects: []object{named("docs", "fail")}, says: []string{"so with create_before_destroy it starts a new job instead"}, creates: 1}},
 	}
 	for name, before := range map[string]func(*life){"off": off, "vanished": vanished} {
 		for _, prompt := range []string{"prompt", "prompt_wo"} {

@@ -85,8 +85,8 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() || !checkName(request, &resp.Diagnostics) {
 		return
 	}
-	if !r.provider.names.beginCreate(name) {
-		ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(request.Name, request.Project))
+	if otherJob, isOnly := r.provider.names.beginCreate(name); !isOnly {
+		ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(request.Name, request.Project, "", otherJob))
 		return
 	}
 

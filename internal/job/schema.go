@@ -162,7 +162,7 @@ func checkTimeouts(ctx context.Context, config tfsdk.Config, diags *diag.Diagnos
 		at := path.Root("timeouts").AtName(name)
 		diags.Append(config.GetAttribute(ctx, at, &text)...)
 		if d, err := time.ParseDuration(text.ValueString()); err == nil && d <= 0 {
-			ErrorAt(diags, at, wording.TimeoutNotPositive(text.ValueString()))
+			ErrorAt(diags, at, wording.InvalidDuration.Because(fmt.Errorf(`%s must be greater than zero, for example "30m"`, d)))
 		}
 	}
 }

@@ -71,7 +71,7 @@ func TestJob_steps(t *testing.T) {
 			{objects: of(slow), creates: 1},
 			{
 				objects: of(fakecli.With(slow, attrs{"triggers": attrs{"spec": "1"}})), creates: 2,
-				says: []string{"WARNING: Active agent job will be replaced", "WARNING: Active agent job removed from state"},
+				says: []string{"WARNING: Active agent job leaves the state: Apply removes", "WARNING: Active agent job leaves the state: This run removed"},
 			},
 		},
 		"ignored": {first, {objects: ignoring(b), creates: 1}, {objects: ignoring(updatedIn("5m", b)), creates: 1}, sent(1, b)},
@@ -91,11 +91,11 @@ func TestJob_steps(t *testing.T) {
 		},
 		"a job that refuses messages": {
 			{objects: of(onceA), creates: 1},
-			{objects: of(onceB), says: []string{"the next apply starts a new job with the prompt"}, creates: 1, messages: 1},
+			{objects: of(onceB), says: []string{"The next apply starts a new job with the prompt"}, creates: 1, messages: 1},
 			{objects: ignoring(updatedIn("5m", onceB)), creates: 1, messages: 1},
 			{
 				objects: of(onceB), creates: 2, messages: 1,
-				says: []string{"refused a message after it had finished, so apply sends a new prompt to another job, which does not see the earlier prompts"},
+				says: []string{"refused a message after it had finished, so apply sends the new prompt to another job, which does not see the earlier prompts"},
 			},
 			{objects: of(onceA), says: []string{"409 Conflict"}, creates: 2, messages: 2, after: counted("0")},
 			{objects: of(onceB), creates: 2, messages: 2},

@@ -175,7 +175,8 @@ func TestReplacement_fate(t *testing.T) {
 func TestNames_beginCreate(t *testing.T) {
 	name, n := projectAndName{"p", "n"}, new(names)
 	for range 2 {
-		if !n.beginCreate(name) || n.beginCreate(name) {
+		_, isFirst := n.beginCreate(name)
+		if _, isSecond := n.beginCreate(name); !isFirst || isSecond {
 			t.Error("one resource of two is created")
 		}
 		n.endCreate(name)

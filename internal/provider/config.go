@@ -80,7 +80,7 @@ func (m providerModel) providerData(
 	}
 	if project := data.ProjectID; !project.IsNull() && !project.IsUnknown() {
 		if err := job.CheckID(project.ValueString()); err != nil {
-			job.ErrorAt(diags, path.Root("project_id"), wording.InvalidProject.Because(err, origin(m.ProjectID, job.EnvProjectID)))
+			job.ErrorAt(diags, path.Root("project_id"), wording.InvalidID.Because(err, origin(m.ProjectID, job.EnvProjectID)))
 		}
 	}
 	base := m.baseURL(diags)
@@ -101,7 +101,8 @@ func (m providerModel) providerData(
 	}
 	if schedule.Min > schedule.Max && known {
 		job.ErrorAt(diags, path.Root("poll").AtName("min_interval"),
-			wording.PollIntervals(schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
+			wording.InvalidDuration.Because(fmt.Errorf("the shortest interval (%s) must not be longer than max_interval (%s); their defaults are %s and %s",
+				schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval)))
 	}
 	settings, enabled := m.journal(ctx, diags)
 	data.Missing = m.missing(enabled)

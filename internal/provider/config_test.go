@@ -162,14 +162,14 @@ func TestUnknownSettings_I06(t *testing.T) {
 		if got := c.Attribute(c.Planned, "project_id"); len(diags) > 0 || (got == unknown{}) != (name == "project_id") {
 			t.Errorf("%s: project_id is planned as %v: %s", name, got, fakecli.Text(diags))
 		}
-		harness.Contains(t, fakecli.Text(c.Apply(ctx, write)), "ERROR: Agent provider not configured", "Apply the resources that its values come from first")
+		harness.Contains(t, fakecli.Text(c.Apply(ctx, write)), "ERROR: Agent provider not configured", "First apply the resources")
 		harness.Contains(t, fakecli.Text(c.ImportState(ctx, "proj_1/job_1")), "configuration is not known yet. Nothing was sent.")
 		c.State = fakecli.Object(c.Resource, attrs{
 			"project_id": harness.Project, "name": "a", "prompt": "write", "id": "job_1", "status": "completed",
 		})
 		before := c.State
 		c.Identity = nil // as an old CLI leaves it
-		harness.Contains(t, fakecli.Text(c.Refresh(ctx)), "WARNING: Agent job not refreshed")
+		harness.Contains(t, fakecli.Text(c.Refresh(ctx)), "WARNING: Agent provider not configured")
 		if diags := c.Plan(ctx, write); len(diags) > 0 || !c.Empty() || !c.State.Equal(before) || c.Identity == nil {
 			t.Errorf("%s: a job does not stay as it was: %s %v %s", name, c.Planned, c.Identity, fakecli.Text(diags))
 		}
@@ -212,7 +212,7 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 			{"journal", attrs{"url": "s3://bucket?endpoint=https://a:" + harness.CanaryKey + "@example.com"}, "Invalid journal URL"},
 			{"request_timeout", "0s", "at least 1s"},
 			{"request_timeout", "60", "duration"},
-			{"poll", attrs{"min_interval": "10s", "max_interval": "1s"}, "min_interval (10s) must not be longer than max_interval (1s)."},
+			{"poll", attrs{"min_interval": "10s", "max_interval": "1s"}, "The shortest interval (10s) must not be longer than max_interval (1s);"},
 			{"poll", attrs{"min_interval": "9ms"}, "at least 10ms"},
 			{"poll", attrs{"min_interval": "10ms", "max_interval": "9ms"}, "at least 10ms"},
 			{"poll", attrs{"max_per_second": 0}, "at least 1"},
@@ -235,7 +235,7 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 	mistakes["environment"] = []mistake{
 		{"base_url", "https://api.example.com\n", "Invalid base URL"},
 		{"admin_key", harness.CanaryKey + "\r", "Invalid admin key"},
-		{"project_id", "a b", "Invalid project id"},
+		{"project_id", "a b", "Invalid id"},
 		{"journal url", "relative/" + harness.CanaryKey, "Invalid journal URL"},
 		{"journal forget", "aaaaaaaaaaaaaaaa, b", `AGENT_JOURNAL_FORGET contains "b"`},
 	}
@@ -319,14 +319,14 @@ func TestLowerLimitCounts(t *testing.T) {
 		variable  string
 		want      string // what the error of a plan of 21 jobs names; empty: no error
 	}{
-		{nil, "", "max_new_jobs = 20 (default): "},
+		{nil, "", "max_new_jobs = 20 (default) allows"},
 		{nil, "21", ""},
-		{1, "", "max_new_jobs = 1: "},
-		{1, "0", "AGENT_MAX_NEW_JOBS = 0: "},
-		{0, "1", "max_new_jobs = 0: "},
+		{1, "", "max_new_jobs = 1 allows"},
+		{1, "0", "AGENT_MAX_NEW_JOBS = 0 allows"},
+		{0, "1", "max_new_jobs = 0 allows"},
 		{21, "21", ""},
 		{unknown{}, "", ""},
-		{unknown{}, "1", "AGENT_MAX_NEW_JOBS = 1: "},
+		{unknown{}, "1", "AGENT_MAX_NEW_JOBS = 1 allows"},
 	} {
 		t.Setenv("AGENT_MAX_NEW_JOBS", test.variable)
 		c := fakecli.New(t, fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"max_new_jobs": test.attribute}))

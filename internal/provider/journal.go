@@ -59,7 +59,7 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (se
 			continue
 		}
 		if !journal.ValidID(id) {
-			job.ErrorAt(diags, at.AtName("forget"), wording.InvalidRequest.Because(fmt.Errorf(
+			job.ErrorAt(diags, at.AtName("forget"), wording.InvalidID.Because(fmt.Errorf(
 				"the environment variable %s contains %s, which is not the id of a request", envJournalForget, wording.Quote(id))))
 		}
 		settings.forget = append(settings.forget, id)

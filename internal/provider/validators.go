@@ -75,7 +75,7 @@ func checkKey(key string) error {
 
 // validRequestID accepts what an error names as the id of a request.
 func validRequestID() validator.String {
-	return job.Rule{Summary: wording.InvalidRequest, Accepts: "the id of a request", Check: func(text string) error {
+	return job.Rule{Summary: wording.InvalidID, Accepts: "the id of a request", Check: func(text string) error {
 		if journal.ValidID(text) {
 			return nil
 		}

@@ -64,7 +64,7 @@ func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 		return nil
 	}
 	l.reported[as] = of
-	return &LimitError{Kind: as.kind, Limit: limit, Sent: l.sent, Planning: true, IsSure: as.isSure}
+	return &LimitError{Kind: as.kind, Limit: limit, Planning: true, IsSure: as.isSure}
 }
 
 // take counts a request that is about to be sent. Each one beyond
@@ -90,7 +90,7 @@ func (l *Limits) check(kind Kind) *LimitError {
 func (l *Limits) beyond(kind Kind) *LimitError {
 	limit := l.Limit[kind]
 	if limit.Setting != "" && l.sent[kind] >= limit.Max {
-		return &LimitError{Kind: kind, Limit: limit, Sent: l.sent}
+		return &LimitError{Kind: kind, Limit: limit}
 	}
 	return nil
 }
@@ -99,7 +99,6 @@ func (l *Limits) beyond(kind Kind) *LimitError {
 type LimitError struct {
 	Limit
 	Kind     Kind
-	Sent     [2]int64 // by Kind, before it and by this process
 	Planning bool
 	IsSure   bool // while planning: the apply sends more than the limit allows
 }

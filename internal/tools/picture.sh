@@ -45,6 +45,6 @@ draw() {
 	grep -q 'class="play" transform' "docs/images/$1.svg"
 }
 draw demo 'Plan: shows' 'Nothing has changed'
-draw killed 'One more release' 'nothing: to the end'
+draw killed 'One more release' 'What reached'
 
 ls -l docs/images

@@ -4,6 +4,8 @@
 
 # usage: release.sh check           make a release of the last commit without publishing it, and install it
 #        release.sh notes VERSION   print what CHANGELOG.md says about a version, such as v1.2.3
+#        release.sh tag VERSION     tag a commit after the last one, in which links to this repository lead to the tag
+#        release.sh tagged VERSION  verify that the tag was made so, from a commit of main
 #        release.sh draft VERSION   verify everything in a draft on GitHub, as the workflow made it
 #        release.sh sign-sboms dist/..._SBOM_SHA256SUMS.sig FINGERPRINT   GoReleaser runs it
 # The check needs git, gpg, sha256sum and unzip.
@@ -21,6 +23,29 @@ notes() {
 	text=$(awk -v heading="## [${1#v}]" '/^## / { found = index($0, heading) == 1; next } found' CHANGELOG.md | sed '/./,$!d')
 	[ -n "$text" ] || fail "CHANGELOG.md has nothing below \"## [${1#v}]\""
 	printf '%s\n' "$text"
+}
+
+# lead_to writes a tag into the links to this repository. Registries take docs/ from the tag, and main has the pages of a later version.
+lead_to() {
+	local link='(agentjobs/terraform-provider-agent/([a-z]+/)?)main\b'
+	git grep -lE "$link" -- . ':!internal/tools' | xargs sed -E -i "s#$link#\1$1#g"
+}
+
+tag() {
+	notes "$1" >/dev/null
+	[ -z "$(git status --porcelain)" ] || fail "there are changes that are not committed"
+	git checkout --quiet --detach
+	lead_to "$1"
+	git commit --quiet --all --message "Links of $1 lead to $1" && git tag "$1"
+	git checkout --quiet -
+}
+
+tagged() {
+	tmp=$(mktemp -d)
+	trap 'git worktree remove --force "$tmp/main"; rm -rf "$tmp"' EXIT
+	git worktree add --quiet --detach "$tmp/main" "$1^"
+	git merge-base --is-ancestor "$1^" origin/main && cd "$tmp/main" && lead_to "$1" && git diff --stat --exit-code "$1" ||
+		fail "$1 is not a commit of main whose links lead to $1: delete it, and make it with release.sh tag $1"
 }
 
 # The registry refuses a SHA256SUMS that lists an SBOM, so they have their own.
@@ -113,6 +138,23 @@ draft() {
 	done
 }
 
+# try_tag makes a tag of the last commit as a maintainer does, and checks that one without its links is refused.
+try_tag() {
+	git clone --quiet . "$tmp/tagged"
+	(
+		cd "$tmp/tagged"
+		git config user.name release-check
+		git config user.email release-check@example.invalid
+		sed -i 's/^## \[Unreleased\]/&\n\n## [0.0.1]\n\n- A test./' CHANGELOG.md
+		git commit --quiet --all --message 'A test'
+		git update-ref refs/remotes/origin/main HEAD
+		quiet internal/tools/release.sh tag v0.0.1
+		quiet internal/tools/release.sh tagged v0.0.1
+		git tag v0.0.2
+		! internal/tools/release.sh tagged v0.0.2 >"$tmp/log" 2>&1 || fail "a tag whose links lead to main is not noticed"
+	)
+}
+
 # try_draft checks what is in dist as the workflow checks a draft, with a stand-in for gh, and that it refuses spoilt ones.
 try_draft() {
 	local uploaded=$tmp/uploaded spoil
@@ -191,6 +233,8 @@ check() {
 	step "clone of $commit; what is not committed is not in it"
 	git clone --quiet "$root" "$tmp/clone"
 	cd "$tmp/clone"
+	step "a tag, and its links"
+	try_tag
 	step "a throw-away key to sign with"
 	# RSA: the registry accepts only that and DSA.
 	quiet gpg --batch --passphrase '' --quick-generate-key 'release-check <release-check@example.invalid>' rsa3072 sign never
@@ -253,6 +297,8 @@ check() {
 case "${1:-} $#" in
 "check 1") check ;;
 "notes 2") notes "$2" ;;
+"tag 2") tag "$2" ;;
+"tagged 2") tagged "$2" ;;
 "draft 2") draft "$2" ;;
 "sign-sboms 3") sign_sboms "$2" "$3" ;;
 *) sed -n 's/^# usage: //p; s/^#      //p' "$0" >&2 && exit 2 ;;

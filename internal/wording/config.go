@@ -5,7 +5,6 @@ package wording
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
@@ -17,13 +16,11 @@ type Invalid string
 const (
 	InvalidBaseURL      Invalid = "Invalid base URL"
 	InvalidKey          Invalid = "Invalid admin key"
-	InvalidProject      Invalid = "Invalid project id"
 	InvalidID           Invalid = "Invalid id"
 	InvalidPrompt       Invalid = "Invalid prompt"
 	InvalidDuration     Invalid = "Invalid duration"
 	InvalidCertificates Invalid = "Invalid CA certificates"
 	InvalidJournalURL   Invalid = "Invalid journal URL"
-	InvalidRequest      Invalid = "Invalid journal request"
 )
 
 // Because describes the problem that a check has found; more follows it.
@@ -43,11 +40,6 @@ func OtherBaseURL(variable string) Diagnostic {
 // IDRule describes what agentapi.ValidID accepts.
 const IDRule = "1 to 256 letters, digits, dots, hyphens and underscores, without \"..\""
 
-// TimeoutNotPositive describes a timeout of zero or less.
-func TimeoutNotPositive(text string) Diagnostic {
-	return diagnostic("Invalid timeout", Quote(text)+" must be greater than zero, for example \"30m\".")
-}
-
 // NameMissing describes a request without a name: ignore_changes hides the name from a job that was
 // imported without one.
 func NameMissing(r send.Request) Diagnostic {
@@ -55,23 +47,21 @@ func NameMissing(r send.Request) Diagnostic {
 	if r.Kind() == send.Message {
 		summary = summaryNotAccepted
 	}
-	return diagnostic(summary, fmt.Sprintf("The resource has no name, so nothing could record the prompt for %s. It was not sent.", target(r)),
+	return diagnostic(summary, fmt.Sprintf("The resource has no name, so its prompt was not sent to %s.", target(r)),
 		"Set name, and remove it from ignore_changes.")
 }
 
-// DuplicateName describes two resources with one name, or one job.
-func DuplicateName(name, projectID string) Diagnostic {
-	return diagnostic("Duplicate agent job name", fmt.Sprintf("Another resource in project %s has the name %s, or the same job. "+
-		"The prompt of this one was not sent. Set a different name for each, for example with each.key or count.index in it, "+
-		"and import a job into one resource only. If another resource has the job of this name under another one, change the triggers of "+
-		"this one. "+
-		"If only the address of a resource has changed, add a moved block.", projectID, Quote(name)))
-}
-
-// PollIntervals describes a minimum above the maximum.
-func PollIntervals(low, high, defaultLow, defaultHigh time.Duration) Diagnostic {
-	return diagnostic("Invalid poll interval", fmt.Sprintf(
-		"min_interval (%s) must not be longer than max_interval (%s). Their defaults are %s and %s.", low, high, defaultLow, defaultHigh))
+// DuplicateName describes two resources with one name, and the jobs of both, if they have any.
+func DuplicateName(name, projectID, job, otherJob string) Diagnostic {
+	other, next := "Another resource", "Set a different name for each, for example with each.key or count.index in it."
+	if otherJob != "" {
+		other += ", with job " + otherJob + ","
+	}
+	if job != "" && job == otherJob {
+		next = "Import a job into one resource only."
+	}
+	return diagnostic("Duplicate agent job name",
+		fmt.Sprintf("%s has the name %s in project %s. The prompt of this one was not sent.", other, Quote(name), projectID), next)
 }
 
 // BadLimit describes an environment variable that is not a limit.
@@ -88,7 +78,7 @@ func UnknownJournalSettings(envURL, envForget string) Diagnostic {
 
 // NotConfigured describes a call before the provider's configuration is known.
 func NotConfigured() Diagnostic {
-	return diagnostic("Agent provider not configured",
+	return diagnostic(summaryNotConfigured,
 		"The provider's configuration is not known yet, so the service cannot be called. Nothing was sent.", makeKnown)
 }
 

@@ -18,8 +18,7 @@ const summaryJournalUnusable = "Journal not usable"
 func JournalUnusable(err error) Diagnostic {
 	failed, _ := errors.AsType[*journal.Error](err)
 	return diagnostic(summaryJournalUnusable, Sentence(err),
-		"Jobs and state are not affected. Creates and messages fail before they are sent until the journal can be used. "+
-			"What is destroyed meanwhile keeps its name in the journal, so that its next create may adopt the job.", checkJournal(failed))
+		"Until the journal can be used, creates and messages fail and no prompt is sent. Jobs and state are not affected.", checkJournal(failed))
 }
 
 // checkJournal says what to do when the journal cannot be used. The error may be nil.
@@ -39,36 +38,33 @@ func JournalOnRunner(folder string) Diagnostic {
 	return diagnostic("Journal on the runner's disk",
 		fmt.Sprintf("The journal is in %s, because nothing else is set. It is usually lost with the runner. "+
 			"If the state is then lost, or this run is killed, the next one may send its prompts again.", escape.Printable(folder)),
-		"Use a bucket, or a folder that outlives the runner. For that, "+inConfiguration+" If this folder does, set its absolute path.")
+		"Set journal { url = \"...\" } in the provider block to a bucket, or to the absolute path of a folder that outlives the runner.")
 }
+
+const summaryNotWritten = "Journal not written"
 
 // JournalNotWritten warns that the journal does not contain what the state contains.
 func JournalNotWritten(err error, job Job) Diagnostic {
-	return diagnostic("Journal not written",
+	return diagnostic(summaryNotWritten,
 		fmt.Sprintf("The prompt was sent and job %s is in the state, but the journal could not record that.", job), Sentence(err),
-		"If this state cannot be stored, or is lost, import the job: a later run cannot adopt it.")
+		"If this state is lost, import the job: a later run cannot adopt it.")
 }
 
 // NameNotRecorded describes a name that the journal could not give to an imported job.
 func NameNotRecorded(err error, r send.Request, job Job) Diagnostic {
-	return diagnostic("Name of agent job not recorded",
-		fmt.Sprintf("The journal could not record that job %s has the name %s. %s", job, Quote(r.Name), Sentence(err)),
-		"Nothing was sent, and the state is unchanged. Apply again.")
+	return diagnostic(summaryNotWritten,
+		fmt.Sprintf("The journal could not record that job %s has the name %s. Nothing was sent, and the state is unchanged.",
+			job, Quote(r.Name)), Sentence(err), "Apply again.")
 }
 
-const (
-	// inConfiguration says where to name a place.
-	inConfiguration = "set journal { url = \"...\" } in the provider block, rather than AGENT_JOURNAL_URL: " +
-		"with the URL of a bucket, every machine that applies this state then uses the same journal."
-	// keepElsewhere says how to keep the journal in another place, or to keep none.
-	keepElsewhere = "To keep the journal elsewhere, " + inConfiguration +
-		" To keep none, set journal { enabled = false }: then a broken run may send the prompts of all jobs of this provider block again."
-)
+// keepElsewhere says how to keep the journal in another place, or to keep none.
+const keepElsewhere = "To keep the journal elsewhere, set journal { url = \"...\" } in the provider block. " +
+	"To keep none, set journal { enabled = false }: then a broken run may send the prompts of all jobs of this provider block again."
 
 // What a query says beside the jobs that it lists.
 const (
 	NotListed Text = "Agent jobs not listed\nThe journal is turned off, so nothing shows what earlier runs have started. " +
-		"A query sends nothing. Check the journal block in the provider block."
+		"A query sends nothing.\n\nCheck the journal block in the provider block."
 	ListedWithoutRecord Text = "Failed to read agent job\nJob {job} is listed as the journal has it. A query sends no prompt.\n\n{cause}"
 )
 
@@ -85,7 +81,7 @@ func requests(records []*journal.Record, of func(*journal.Record) *journal.Reque
 func ListedPending(records []*journal.Record) Diagnostic {
 	return diagnostic("Outcome of another run's request unknown", "Other runs sent a prompt and did not record the outcome:"+
 		requests(records, func(r *journal.Record) *journal.Request { return r.Claim })+
-		"\nThe response can still arrive. A query sends nothing. Run it again in a few minutes.")
+		"\nThe responses can still arrive. A query sends nothing.", "Run the query again in a few minutes.")
 }
 
 // ListedUnknown describes creates whose outcome is unknown.

@@ -12,8 +12,10 @@ const (
 const (
 	notFound Text = "Agent job not found\nThe service does not know job {job}. "
 	// unconfigured is the end of a text about a call that came before the configuration was known.
-	unconfigured = ", because the provider's configuration is not known yet. Nothing was sent. " + makeKnown
-	makeKnown    = "Apply the resources that its values come from first (-target), or use variables."
+	unconfigured = ", because the provider's configuration is not known yet. Nothing was sent.\n\n" + makeKnown
+	makeKnown    = "First apply the resources that the configuration depends on (-target), or use variables instead."
+	// summaryNotConfigured is the summary of such a text.
+	summaryNotConfigured = "Agent provider not configured"
 )
 
 // What a refresh, a data source, an import or a destroy reports about a job.
@@ -21,7 +23,7 @@ const (
 	RefreshFailed Text = "Failed to read agent job\n" +
 		"Job {job} could not be read. The state keeps it as last read. " + RefreshSendsNothing +
 		"\n\n{cause}\n\nTo plan without reading it, use -refresh=false."
-	NotRefreshed   Text = "Agent job not refreshed\nJob {job} is shown as last read" + unconfigured
+	NotRefreshed   Text = summaryNotConfigured + "\nJob {job} is shown as last read" + unconfigured
 	DataNotFound   Text = notFound + ReadSendsNothing + "\n\n{cause}"
 	DataReadFailed Text = "Failed to read agent job\n" +
 		"Job {job} could not be read. " + ReadSendsNothing + "\n\n{cause}\n\nThe next plan or apply reads it again."
@@ -31,9 +33,9 @@ const (
 	NotRemoved         Text = "Agent job not removed from state\n" +
 		"Job {job} stays in the state, because this run was interrupted while it waited for the outcome of another run's request. " +
 		"Nothing was sent.\n\nApply again."
-	ActiveRemoved Text = "Active agent job removed from state\n" +
-		"Job {job} was active when it was last read. This run sent nothing to it. The service cannot cancel a job, so it may still be " +
-		"running and open a pull request. Check it in the service's dashboard."
+	ActiveRemoved Text = summaryActiveLeaves + "\n" +
+		"This run removed job {job} from the state and sent nothing to it. It was active when it was last read. The service cannot cancel a " +
+		"job, so it may still be running and open a pull request. Check it in the service's dashboard."
 )
 
 // NotFound describes a job in the state that a refresh did not find. request is its last one; it
@@ -45,14 +47,7 @@ func NotFound(job Job, err error, request string) Diagnostic {
 
 // ifGone says what to do about a job that the service does not know.
 func (n Next) ifGone() string {
-	start := "apply with -replace=ADDRESS"
-	switch {
-	case n.Request != "":
-		start = giveUpRequest(n.Request) + ", and apply"
-	case n.IsTainted:
-		start = "run terraform (or tofu) untaint ADDRESS, and " + start
-	}
-	return "If the job no longer exists, start another one: " + start + ". Or remove the resource from the configuration, and apply."
+	return "If the job no longer exists, remove the resource from the configuration, or start another job: " + n.startAnother()
 }
 
 // InvalidImport describes an import id, or an identity, that names no job.
@@ -73,6 +68,6 @@ const importForm = "\n\nSet the import id to PROJECT_ID/JOB_ID."
 
 // InvalidLink describes a link that is not safe to show and open.
 func InvalidLink(jobID, link string) Diagnostic {
-	return diagnostic("Invalid pull request link", "Job "+jobID+": pr_link is null, because the service returned a link that is not a plain "+
-		"http or https URL: "+Quote(link)+". Look for the pull request in the service's dashboard.")
+	return diagnostic("Invalid pull request link", "The service returned a link for job "+jobID+" that is not a plain http or https URL, so pr_link "+
+		"is null: "+Quote(link)+"\n\nLook for the pull request in the service's dashboard.")
 }

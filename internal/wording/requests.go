@@ -50,24 +50,25 @@ func NotAccepted(outcome send.Outcome, r send.Request) Diagnostic {
 	case send.NotAdopted:
 		return diagnostic("Agent job not created", fmt.Sprintf(
 			"The plan was to adopt job %s in project %s, which is no longer the job of the name %s. Nothing was sent.",
-			escape.Printable(r.PlannedJob), r.Project, Quote(r.Name)), "Plan again.")
+			escape.Printable(r.PlannedJob), r.Project, Quote(r.Name)), "Plan and apply again.")
 	case send.JournalUnusable:
 		return diagnostic(summary,
 			fmt.Sprintf("The prompt was not sent to %s. Another run may have sent it, which only the journal can show.", target),
-			cause(outcome.Err), "Apply again: that adopts what an earlier run has started, or else sends the prompt.")
+			cause(outcome.Err), "Apply again, which sends the prompt unless another run has sent it.")
 	}
 	failure := new(agentapi.Error)
 	errors.As(outcome.Err, &failure)
-	what, next := "The prompt was not sent to", "Apply again to send the prompt."
+	again := "apply again."
 	if isAction(r) {
-		next = "Run the action again to send the prompt."
+		again = "run the action again."
 	}
+	what, next := "The prompt was not sent to", "To send the prompt, "+again
 	switch {
 	case failure.StatusCode == http.StatusTooManyRequests: // also one before the last attempt
 		what = "The service's rate limit refused the prompt for"
 	case !errors.Is(failure, agentapi.ErrRefused):
 	case create || isAction(r) || agentapi.MustFix(failure):
-		what, next = "The service refused the prompt for", "Once that is fixed, "+strings.ToLower(next[:1])+next[1:]
+		what, next = "The service refused the prompt for", "Once that is fixed, "+again
 	default:
 		what = "The service refused the prompt for"
 		next = afterRefusal(agentapi.ReasonOf(failure), outcome.BecameClosed)
@@ -81,13 +82,13 @@ func afterRefusal(reason agentapi.Reason, isClosed bool) string {
 	const replace = "To start a new job with this prompt instead, change triggers."
 	switch {
 	case isClosed:
-		return "The job has finished, so the provider sends it no more messages: the next apply starts a new job with the prompt, " +
+		return "The job has finished, so the provider sends it no more messages. The next apply starts a new job with the prompt, " +
 			"which does not see the earlier prompts. To keep this job instead, restore the earlier prompt and apply, " +
 			"or add the prompt to ignore_changes."
 	case reason == agentapi.ReasonRequest:
-		return "Shorten the prompt and apply: that sends it to this job. Unchanged, it is sent again, too.\n" + replace
+		return "Shorten the prompt and apply. Unchanged, it is sent again, too. " + replace
 	}
-	return "The next apply sends the prompt again.\n" + replace
+	return "The next apply sends the prompt again. " + replace
 }
 
 // target names where a prompt goes.
@@ -109,15 +110,14 @@ func unknownOutcome(outcome send.Outcome, r send.Request) Diagnostic {
 		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target(r), sentAt(outcome.Record))
 	}
 	if r.Kind() == send.Message {
-		then, next := "The new prompt is in the state, so no apply sends it again. "+
-			"If the job had finished before, and the next plan shows that it is active, the message arrived.", decideMessage
+		then, next := "The new prompt is in the state, so no apply sends it again.", decideMessage
 		if isAction(r) {
 			then, next = "Running the action again sends it again.", "First look for the message in the service's dashboard."
 		}
 		return diagnostic("Outcome of message to agent job unknown", sent+", and nothing shows whether it arrived. "+then, why,
-			strings.NewReplacer("{project}", r.Project, "{id}", r.Job).Replace(next))
+			of(r.Project, r.Job, next))
 	}
-	then, next := "Each apply fails, without sending it again, until you decide.", waysOut(r.Project, outcome.Record)
+	then, next := "Each apply fails, without sending it again, until you decide.", waysOut(r, outcome.Record)
 	switch {
 	case isAction(r):
 		then, next = "Running the action again sends it again.", "First look for the job in the service's dashboard."
@@ -128,14 +128,19 @@ func unknownOutcome(outcome send.Outcome, r send.Request) Diagnostic {
 }
 
 // decideMessage says what to do about a message whose outcome is unknown.
-const decideMessage = "Check the job in the service's dashboard. If the message is not there, " +
-	"change the prompt (any visible change will do) and apply: that sends it.\n" +
-	"If it is there, a new prompt ends the warning in each plan, and so do these commands and an apply, which send nothing:\n" +
-	"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS {project}/{id}"
+const decideMessage = "Look for the message in the service's dashboard. If it is not there, change the prompt (any visible change will do) and " +
+	"apply, which sends it.\nIf it is there, nothing is left to send. To end the warning of each plan, run these commands and apply:" +
+	removeLine + importLine
 
-// removeFirst is said of an import: it fails while the state has the resource, which can be
-// tainted, or have the job that the create was to replace.
-const removeFirst = "If the state has the resource, first run: terraform (or tofu) state rm ADDRESS\n"
+const (
+	removeLine = "\n  terraform state rm ADDRESS  # or tofu"
+	importLine = "\n  terraform import ADDRESS {project}/{id}  # or tofu"
+)
+
+// of completes a text about a job.
+func of(project, id, text string) string {
+	return strings.NewReplacer("{project}", project, "{id}", id).Replace(text)
+}
 
 // isForgotten reports whether no later run knows a record: there is no journal.
 func isForgotten(record *journal.Record) bool {
@@ -143,32 +148,33 @@ func isForgotten(record *journal.Record) bool {
 }
 
 // waysOut says what to do about a create with an unknown outcome.
-func waysOut(projectID string, record *journal.Record) string {
-	imports := fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it and apply, which sends nothing: "+
-		"terraform (or tofu) import ADDRESS %s/JOB_ID\n"+removeFirst, projectID)
-	if isForgotten(record) {
-		return imports + "Otherwise apply again."
+func waysOut(r send.Request, record *journal.Record) string {
+	remove, otherwise := removeLine, "\nIf it is not there, apply again."
+	if r.Job == "" {
+		remove += "; only if the state has it"
 	}
-	return imports + "If it is not there, give the request up: " + giveUp(record) + ". The next apply then sends the prompt again."
+	if !isForgotten(record) {
+		otherwise = "\nIf it is not there, send the prompt again: " + giveUp(record.Last.ID)
+	}
+	return "Look for the job in the service's dashboard. If it is there, import it and apply, which sends nothing:" +
+		remove + of(r.Project, "JOB_ID", importLine) + otherwise
 }
 
-// giveUp names the ways to give up the last request of a name.
-func giveUp(record *journal.Record) string { return giveUpRequest(record.Last.ID) }
-
-func giveUpRequest(id string) string {
+// giveUp says how to give up a request, in lines to copy.
+func giveUp(id string) string {
 	id = escape.Printable(id)
-	// No punctuation may follow the id, because a person would copy it, too.
-	return fmt.Sprintf("set AGENT_JOURNAL_FORGET=%s or journal { forget = [%q] } in the provider block", id, id)
+	return fmt.Sprintf("apply with one of these settings, in the environment or in the provider block:\n"+
+		"  AGENT_JOURNAL_FORGET=%s\n  journal { forget = [%q] }", id, id)
 }
 
 // unreadable describes a job that the record of a name has, and that cannot be read.
 func unreadable(outcome send.Outcome, r send.Request, effect string) Diagnostic {
-	next := "Apply again once the service responds."
+	next := "Apply again once the job can be read."
 	if errors.Is(outcome.Err, agentapi.ErrNotFound) {
 		next += " " + Next{Request: outcome.Record.Last.ID, IsTainted: r.Kind() == send.Create}.ifGone()
 	}
 	return diagnostic("Agent job of an earlier run not readable",
-		fmt.Sprintf("The name %s has job %s in project %s, which an earlier run sent a prompt at %s. The job cannot be read now. %s",
+		fmt.Sprintf("The name %s has job %s in project %s, which an earlier run sent a prompt at %s. That job cannot be read now. %s",
 			Quote(r.Name), escape.Printable(outcome.Record.Job), r.Project, sentAt(outcome.Record), effect),
 		cause(outcome.Err), next)
 }
@@ -178,39 +184,33 @@ func unreadable(outcome send.Outcome, r send.Request, effect string) Diagnostic 
 func BeyondLimit(err error, r send.Request) Diagnostic {
 	e := new(send.LimitError)
 	errors.As(err, &e)
-	summary, request, check := "Too many new agent jobs", "job", "for_each and count, and whether the state should already contain the jobs"
+	summary, requests, check := "Too many new agent jobs", "new jobs", "for_each and count, and that the state is the right one"
 	if e.Kind == send.Message {
-		summary, request = "Too many messages to agent jobs", "message"
-		check = "what changes the prompts, for example a new version of a module"
+		summary, requests, check = "Too many messages to agent jobs", "messages", "what changes the prompts, for example a new version of a module"
 	}
-	destroy, unsure := "", ""
-	if e.Planning && !e.IsSure {
-		unsure = "The plan does not know yet how much apply sends. Apply stops at the limit."
+	what := "The prompt was not sent to " + target(r) + ", because in this run this provider configuration has reached " + e.Setting +
+		", failed requests included."
+	switch {
+	case e.Planning && e.IsSure:
+		what = "With the prompt for " + target(r) + ", apply would send more " + requests + " than " + e.Setting + " allows. " +
+			"For a destroy, add -refresh=false."
+	case e.Planning:
+		what = "With the prompt for " + target(r) + ", apply may send more " + requests + " than " + e.Setting + " allows. It stops at the limit."
 	}
-	if e.Planning {
-		destroy = "If this is a destroy, add -refresh=false. Without it, Terraform plans the configuration before it plans the destroy."
-	}
-	return diagnostic(summary,
-		fmt.Sprintf("%s: the prompt for %s was not sent, because it would be %s %d of this run. Sent until then with this "+
-			"provider configuration, including requests that failed: %d new jobs and %d messages.",
-			e.Setting, target(r), request, e.Max+1, e.Sent[send.Create], e.Sent[send.Message]),
-		unsure,
-		"If this number is intended, raise the limit, or apply in parts with -target: each run counts from zero. Otherwise check "+check+".",
-		destroy)
+	return diagnostic(summary, what, "If this is intended, raise the limit or apply in parts with -target. Otherwise check "+check+".")
 }
 
 // Adopted describes a create whose name has the job of the same request.
 func Adopted(outcome send.Outcome, r send.Request) Diagnostic {
 	return diagnostic("Agent job adopted", fmt.Sprintf(
-		"The name %s has job %s in project %s, which was last sent this prompt at %s. The resource adopts that job, and nothing was sent.",
+		"The name %s has job %s in project %s, which was last sent this prompt at %s. The resource adopts that job. Nothing was sent.",
 		Quote(r.Name), outcome.Job.ID, r.Project, sentAt(outcome.Record)),
-		"To start another job, change triggers. If no state was lost, no run was killed, and this apply does not replace or move the resource, "+
-			"check whether another state, for example a copy, has the job.")
+		"To start another job, change triggers. If you did not expect this, check whether another state, for example a copy, has the job.")
 }
 
 // AlreadySent describes a message that an earlier run had sent.
 func AlreadySent(outcome send.Outcome, r send.Request) Diagnostic {
 	return diagnostic(summaryAlreadySent, fmt.Sprintf(
-		"An earlier run sent the new prompt to %s at %s, which accepted it, but the state did not show that. It was not sent again.",
+		"An earlier run sent the new prompt to %s at %s, and the journal shows that it was accepted. It was not sent again.",
 		target(r), sentAt(outcome.Record)), "To send it again, change the prompt (any visible change will do) and apply.")
 }

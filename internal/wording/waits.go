@@ -6,7 +6,6 @@ package wording
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
@@ -31,29 +30,24 @@ const (
 	// Resumes says what follows Ctrl-C.
 	Resumes = "The job is in the state. The next apply resumes waiting without sending anything."
 
-	keepFailed = " To keep this job, set on_failure = \"warn\" in the wait block."
-	// Terraform plans to replace a tainted resource, and with prevent_destroy that plan fails.
-	// unprotect says how an apply can still keep the job, or start another one.
-	unprotect = " If prevent_destroy stops the plan, first run: terraform (or tofu) untaint ADDRESS to keep the job, " +
-		"or: terraform (or tofu) state rm ADDRESS for another one."
+	keepFailed = "To keep this job, set on_failure = \"warn\" in the wait block. "
 )
 
-// instead is what to change for another job in the place of one that failed. A new prompt starts
-// one, too, because a failed job accepts no messages; any other job would be sent that prompt.
-const instead = "the prompt or triggers"
-
-// another says how to start another job in the place of one: change names what to change for that.
-func (n Next) another(change string) string {
-	text := "To start another job, change " + change + ", or "
+// startAnother says how to start another job without a change. It can end with lines to copy.
+func (n Next) startAnother() string {
 	switch {
 	case n.Request != "":
-		text += "give this one up without a change: " + giveUpRequest(n.Request) + "."
+		return giveUp(n.Request)
 	case n.IsTainted:
-		text += "run terraform (or tofu) untaint ADDRESS and apply with -replace=ADDRESS."
-	default:
-		text += "apply with -replace=ADDRESS."
+		return "apply with -replace=ADDRESS after this command:\n  terraform untaint ADDRESS  # or tofu"
 	}
-	return text
+	return "apply with -replace=ADDRESS."
+}
+
+// replaceFailed says how to start another job in the place of one that failed. A new prompt starts
+// one, too, because a failed job accepts no messages; any other job would be sent that prompt.
+func (n Next) replaceFailed() string {
+	return "To start another job, change the prompt or triggers, or " + n.startAnother()
 }
 
 // AfterFailure says what follows a failed job.
@@ -62,34 +56,29 @@ func (n Next) AfterFailure() string {
 	case n.IsRetried:
 		return "on_failure is \"retry\", so the next apply starts a new job."
 	case n.IsKept:
-		return "The job stays in the state. " + n.another(instead)
+		return "The job stays in the state. " + n.replaceFailed()
 	case n.IsTainted:
-		return n.tainted() + "sends nothing, and fails again. " + n.another(instead) + keepFailed + unprotect
+		return n.tainted("sends nothing and fails again. ") + keepFailed + n.replaceFailed()
 	}
-	return "Each apply fails, without sending anything, until there is another job. " + n.another(instead) + keepFailed
+	return "Each apply sends nothing and fails until there is another job. " + keepFailed + n.replaceFailed()
 }
 
 // AfterTimeout says what follows a wait that stopped before the job finished.
 func (n Next) AfterTimeout() string {
-	text := Resumes
+	text := Resumes + " "
 	if n.IsTainted {
-		text = n.tainted() + "keeps the job, although Terraform plans to replace it, and resumes waiting without sending anything."
+		text = n.tainted("keeps the job and resumes waiting without sending anything. ")
 	}
-	text += " If the job never finishes: " + strings.Replace(n.another("triggers"), "To", "to", 1)
-	if n.IsTainted {
-		text += unprotect
-	}
-	return text
+	return text + "If the job never finishes, change triggers to start another one, or " + n.startAnother()
 }
 
-func (n Next) tainted() string {
-	text := "Terraform marks the resource as tainted. "
+// tainted says what the next apply does about a job whose create has failed.
+func (n Next) tainted(does string) string {
+	text := "Terraform marks the resource as tainted and plans to replace it. With the same prompt and triggers, the next apply " + does
 	if n.Request == "" {
-		text += "There is no journal, so with create_before_destroy the next apply starts a new job. Otherwise, with "
-	} else {
-		text += "With "
+		text += "There is no journal, so with create_before_destroy it starts a new job instead. "
 	}
-	return text + "the same prompt and triggers, the next apply "
+	return text
 }
 
 // StillRunning describes a wait that stopped before its job finished; next says what follows.

@@ -63,7 +63,7 @@ func TestHint(t *testing.T) {
 func TestRefusalTellsWhatHelps(t *testing.T) {
 	t.Parallel()
 	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs", Job: "job_1"}}
-	const newJob = "the next apply starts a new job"
+	const newJob = "The next apply starts a new job"
 	for _, test := range []struct {
 		status   int
 		isClosed bool
@@ -79,11 +79,11 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 		}
 	}
 	for want, failures := range map[string][]agentapi.Error{
-		"Once that is fixed, apply again to send the prompt.": {
+		"Once that is fixed, apply again.": {
 			{Class: agentapi.ErrRefused, StatusCode: 401}, {Class: agentapi.ErrRefused, StatusCode: 402},
 			{Class: agentapi.ErrRefused, StatusCode: 302}, {Class: agentapi.ErrRefused, StatusCode: 400, Err: agentapi.ErrWebPage},
 		},
-		"Apply again to send the prompt.": {
+		"To send the prompt, apply again.": {
 			{Class: agentapi.ErrNotSent, Err: io.EOF}, {Class: agentapi.ErrNotSent, StatusCode: 429, Err: context.Canceled},
 		},
 		"To start a new job with this prompt instead, change triggers.": {
@@ -93,7 +93,7 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 	} {
 		for _, failure := range failures {
 			outcome := send.Outcome{Result: send.NoEffect, Err: &failure}
-			if got := NotAccepted(outcome, request).Detail; !strings.HasSuffix(got, "\n"+want) {
+			if got := NotAccepted(outcome, request).Detail; !strings.HasSuffix(got, want) {
 				t.Errorf("%+v: %s", failure, got)
 			}
 		}
@@ -209,7 +209,7 @@ func TestTexts_complete(t *testing.T) {
 	claimed.Claim = claimed.Last
 	for what, text := range map[string]Diagnostic{
 		"an import":           NameFromOther(job, record),
-		"two with one name":   DuplicateName(record.Name, "proj_1"),
+		"two with one name":   DuplicateName(record.Name, "proj_1", "job_1", "job_2"),
 		"an adoption":         Adopted(adopted, send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: record.Name}}),
 		"a query":             {"A job", ListedName(record)},
 		"… of claims":         ListedPending([]*journal.Record{claimed}),
@@ -247,7 +247,7 @@ func TestDiagnostic_length(t *testing.T) {
 		text       Diagnostic
 		start, end string
 	}{
-		"a refusal":     {NotAccepted(send.Outcome{Err: failure}, request), "The service refused the prompt", "apply again to send the prompt."},
+		"a refusal":     {NotAccepted(send.Outcome{Err: failure}, request), "The service refused the prompt", "Once that is fixed, apply again."},
 		"a read":        {DataReadFailed.Of(Job{ID: "job_1", Project: "proj_1"}, failure), "Job job_1 in project proj_1 could not be read.", "reads it again."},
 		"a store":       {JournalUnusable(errors.New(long)), "Äbäb", "a broken run may send the prompts of all jobs of this provider block again."},
 		"many requests": {ListedUnknown(slices.Repeat([]*journal.Record{recordOf("")}, 1000)), "Earlier runs sent a prompt", "A plan says what to do about each."},

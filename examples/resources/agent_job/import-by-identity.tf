@@ -5,8 +5,3 @@ import {
     id         = "job_456"
   }
 }
-
-resource "agent_job" "quickstart" {
-  name   = "quickstart"
-  prompt = "Add a quickstart for the Python SDK" # stored, not sent
-}

@@ -65,7 +65,7 @@ func examples() map[string]example {
 			files: []string{jobs + "import-by-string-id.tf"}, job: true, want: elsewhere,
 		},
 		"import-by-identity": {
-			files: []string{jobs + "import-by-identity.tf"}, job: true, want: elsewhere,
+			files: []string{jobs + "import-by-identity.tf", jobs + "resource.tf"}, job: true, want: elsewhere,
 			terraform: "1.12.0", tofu: "1.12.0",
 		},
 		"import": {

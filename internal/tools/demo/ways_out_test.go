@@ -37,22 +37,23 @@ type red struct {
 	block  string // fails
 	error  string
 
-	ways []string // what the error says, as patterns: a command, an option or a variable in it is followed, and other words are what then does
-	then string   // empty: as before
-	want [][]string
+	ways  []string // what the error says, as patterns: a command, an option or a variable in it is followed, and other words are what then does
+	guide string   // what the guide says to run first, with prevent_destroy
+	then  string   // empty: as before
+	want  [][]string
 }
 
 const (
 	givingUp  = `AGENT_JOURNAL_FORGET=(\w+)`
-	untainted = `terraform \(or tofu\) (untaint) ADDRESS`
-	removed   = `terraform \(or tofu\) (state rm) ADDRESS`
-	imported  = `terraform \(or tofu\) (import) ADDRESS (\S+)`
+	untainted = `\n  terraform (untaint) ADDRESS`
+	removed   = `\n  terraform (state rm) ADDRESS`
+	imported  = `\n  terraform (import) ADDRESS (\S+)`
 	replaced  = `apply with (-replace)=ADDRESS`
 
 	failed, running = "Agent job failed", "Agent job still running"
 	unknown         = "Outcome of agent job create unknown"
 	unknownMessage  = "Outcome of message to agent job unknown"
-	isRunning       = "Name has a running agent job"
+	otherPrompt     = "Name has a running agent job"
 	otherJob        = "Name has another agent job"
 	notAccepted     = "Message to agent job not accepted"
 	foreign         = "Agent job of an earlier run not readable"
@@ -81,14 +82,14 @@ var waysOut = []red{
 	{name: "failed_edited", block: fails, error: failed, ways: []string{"change the prompt"}, then: "better", want: [][]string{{"better"}, {fails}}},
 	{name: "failed_kept", block: fails, error: failed, ways: []string{`set on_failure = "warn" in the wait block`}, then: fails + kept, want: [][]string{{fails}}},
 	{
-		name: "failed_protected", block: fails + protected, error: failed, ways: []string{removed, `set on_failure = "warn"`},
+		name: "failed_protected", block: fails + protected, error: failed, guide: "state rm", ways: []string{`set on_failure = "warn"`},
 		then: fails + protected + kept, want: [][]string{{fails}},
 	},
-	{name: "failed_protected_given_up", block: fails + protected, error: failed, ways: []string{removed, givingUp}, want: [][]string{{fails}, {fails}}},
+	{name: "failed_protected_given_up", block: fails + protected, error: failed, guide: "state rm", ways: []string{givingUp}, want: [][]string{{fails}, {fails}}},
 	{name: "failed_unrecorded", block: fails + unrecorded, error: failed, ways: []string{untainted, replaced}, want: [][]string{{fails}, {fails}}},
 
 	{name: "timeout", block: hangs + short, error: running, ways: []string{"the next apply keeps the job"}, want: [][]string{{hangs}}},
-	{name: "timeout_protected", block: hangs + short + protected, error: running, ways: []string{removed}, want: [][]string{{hangs}}},
+	{name: "timeout_protected", block: hangs + short + protected, error: running, guide: "state rm", ways: []string{"the next apply keeps the job"}, want: [][]string{{hangs}}},
 	{name: "timeout_given_up", block: hangs + short, error: running, ways: []string{givingUp}, want: [][]string{{hangs}, {hangs}}},
 	{name: "timeout_triggers", block: hangs + short, error: running, ways: []string{"change triggers"}, then: hangs + triggered, want: [][]string{{hangs}, {hangs}}},
 	{name: "timeout_unrecorded", block: hangs + short + unrecorded, error: running, ways: []string{untainted, replaced}, want: [][]string{{hangs}, {hangs}}},
@@ -114,28 +115,29 @@ var waysOut = []red{
 	},
 
 	{
-		name: "other_prompt", first: atWork, isLost: true, block: "other", error: isRunning, ways: []string{"restore its prompt and apply"},
+		name: "other_prompt", first: atWork, isLost: true, block: "other", error: otherPrompt, ways: []string{"restore its prompt and apply"},
 		then: works, want: [][]string{{works}},
 	},
 	{
-		name: "other_prompt_tainted", first: atWork, taint: true, block: "other" + createFirst, error: isRunning, ways: []string{"Once it is done, apply again"},
+		name: "other_prompt_tainted", first: atWork, taint: true, block: "other" + createFirst, error: otherPrompt, ways: []string{"Once the job has finished, apply again"},
 		want: [][]string{{"other"}, {works}},
 	},
 	{
-		name: "other_prompt_triggers", first: atWork, isLost: true, block: "other", error: isRunning, ways: []string{"change triggers"},
+		name: "other_prompt_triggers", first: atWork, isLost: true, block: "other", error: otherPrompt, ways: []string{"change triggers"},
 		then: "other" + triggered, want: [][]string{{"other"}, {works}},
 	},
 	{name: "other_job", first: "first", second: "second", block: "second", error: otherJob, ways: []string{removed, imported}, want: [][]string{{"first"}, {"second"}}},
 	{name: "other_job_edited", first: "first", second: "first", block: "second", error: otherJob, ways: []string{removed, imported}, want: [][]string{{"first"}, {"first"}}},
 	{name: "other_job_given_up", first: "first", second: "first", block: "second", error: otherJob, ways: []string{givingUp}, want: [][]string{{"first"}, {"first", "second"}}},
 
-	{name: "refused", first: "first", block: refused, error: notAccepted, ways: []string{"the next apply starts a new job"}, want: [][]string{{"first"}, {refused}}},
+	{name: "refused", first: "first", block: refused, error: notAccepted, ways: []string{"The next apply starts a new job"}, want: [][]string{{"first"}, {refused}}},
 	{name: "refused_restored", first: "first", block: refused, error: notAccepted, ways: []string{"restore the earlier prompt and apply"}, then: "first", want: [][]string{{"first"}}},
 	{
 		name: "refused_ignored", first: "first", block: refused, error: notAccepted, ways: []string{"add the prompt to ignore_changes"},
 		then: refused + "\nlifecycle { ignore_changes = [prompt] }", want: [][]string{{"first"}},
 	},
-	{name: "invalid", first: "first", block: invalid, error: notAccepted, ways: []string{"the next apply starts a new job"}, then: "valid", want: [][]string{{"first"}, {"valid"}}},
+	{name: "invalid", first: "first", block: invalid, error: notAccepted, ways: []string{"Shorten the prompt and apply"}, then: "valid", want: [][]string{{"first", "valid"}}},
+	{name: "invalid_triggers", first: "first", block: invalid, error: notAccepted, ways: []string{"change triggers"}, then: invalid + triggered, want: [][]string{{"first"}, {invalid}}},
 }
 
 // Those that take a while, because one 404 proves nothing.
@@ -226,6 +228,9 @@ func playWaysOut(t *testing.T, all []red) {
 	apply, forget := []string{"apply", "-auto-approve"}, []string{}
 	for _, r := range all {
 		text := said[address(r)][r.error]
+		if r.guide != "" {
+			s.shell("terraform " + r.guide + " " + address(r))
+		}
 		for _, way := range r.ways {
 			found := regexp.MustCompile(way).FindStringSubmatch(text)
 			switch {
@@ -343,7 +348,7 @@ func (f *failing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case has(refused):
 		http.Error(w, `{"error":"job is closed"}`, http.StatusConflict)
 	case has(invalid):
-		http.Error(w, `{"error":"prompt is odd"}`, http.StatusUnprocessableEntity)
+		http.Error(w, `{"error":"prompt is long"}`, http.StatusRequestEntityTooLarge)
 	default:
 		f.Server.ServeHTTP(w, r)
 	}

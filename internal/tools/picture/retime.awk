@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MPL-2.0
 
 # Retimes a part of a recording of asciinema (version 2) for readers: from the step whose headline matches "from" to the one that
-# matches "until", or to the end. No wait is longer than 1 s, each step stays for 1.5 s and the end for 4 s, all scaled down to 15 s in total.
+# matches "until". Of an init it shows the command alone, and of an apply neither the plan, which is longer than the screen, nor the
+# script of a provisioner, which is wider. No wait is longer than 1 s, each step stays for 1.5 s and the end for 4 s, all scaled down to
+# 15 s in total.
 NR == 1 {
 	sub(/, "idle_time_limit": [0-9.]*/, "")
 	sub(/, "env": \{[^}]*\}/, "")
@@ -19,10 +21,18 @@ NR == 1 {
 	ends = shown && match(event, "(\\\\u001b[^m]*m)*== " until)
 	if (ends)
 		event = substr(event, 1, RSTART - 1) "\"]" # the end of the step before may be in the same event
+	if (hides && match(event, /(\\u001b[^m]*m)*(== |[a-z_.]+: (Creating|Destroying)\.\.\.)/)) {
+		hides = 0
+		event = ", \"o\", \"" (event ~ /== / ? "\\r\\n" : "") substr(event, RSTART)
+	}
+	gsub(/\\r\\n/, "\n", event)
+	gsub(/[^\n"]*\(local-exec\):[^\n]*Executing:[^\n]*\n/, "", event)
+	gsub(/\n/, "\\r\\n", event)
 	gap = at - last > 1 ? 1 : at - last
 	last = at
-	if (!shown)
+	if (!shown || hides)
 		next
+	hides = event ~ /\$ (terraform|tofu) (init|apply)/
 	if (n && (step || event ~ /== What reached/))
 		gap += 1.5
 	if (n)

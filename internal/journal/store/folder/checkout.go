@@ -25,7 +25,7 @@ const mark = 120 * time.Millisecond // few file systems keep less than hundredth
 // notOurs is the error for what the provider never makes, so a checkout may have brought it: a link
 // may lead anywhere, and reading a pipe may never end.
 func notOurs(path, what string) error {
-	return fmt.Errorf("%s %s, so the provider did not make it, but a checkout or a copy: remove it, from the repository, too", path, what)
+	return fmt.Errorf("%s %s, so it came with a checkout or a copy, not from the provider: remove it, also from the repository", path, what)
 }
 
 // checkFile refuses what is no text of the provider. In the default root, a text has the mark.
