@@ -101,7 +101,8 @@ func (m providerModel) providerData(
 	}
 	if schedule.Min > schedule.Max && known {
 		job.ErrorAt(diags, path.Root("poll").AtName("min_interval"),
-			wording.InvalidDuration.Because(fmt.Errorf("the shortest interval (%s) must not be longer than max_interval (%s); their defaults are %s and %s",
+			wording.InvalidDuration.Because(fmt.Errorf(
+				"the shortest interval (%s) must not be longer than max_interval (%s); their defaults are %s and %s",
 				schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval)))
 	}
 	settings, enabled := m.journal(ctx, diags)

@@ -79,8 +79,8 @@ func stopped(outcome send.Outcome, r send.Request, isPlanned bool) Diagnostic {
 				"To keep the running job instead, restore its prompt and apply, which adopts it.")
 	case result == send.OtherJob && !record.IsUnknownCreate():
 		return diagnostic("Name has another agent job",
-			fmt.Sprintf("In the journal, the name %s has job %s; in the state, it has job %s. The state may be an older one, or a run that replaced "+
-				"the job may have been killed. %s", name, job, r.Job, decided),
+			fmt.Sprintf("In the journal, the name %s has job %s; in the state, it has job %s. The state may be an older one, or a run that "+
+				"replaced the job may have been killed. %s", name, job, r.Job, decided),
 			fmt.Sprintf("To keep job %s, run these commands and apply, which sends nothing:", job.ID)+of(r.Project, job.ID, removeLine+importLine),
 			fmt.Sprintf("To keep job %s, %s", r.Job, giveUp(record.Last.ID)))
 	case result == send.OtherJob, result == send.EarlierUnknown:

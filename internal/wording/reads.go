@@ -68,6 +68,6 @@ const importForm = "\n\nSet the import id to PROJECT_ID/JOB_ID."
 
 // InvalidLink describes a link that is not safe to show and open.
 func InvalidLink(jobID, link string) Diagnostic {
-	return diagnostic("Invalid pull request link", "The service returned a link for job "+jobID+" that is not a plain http or https URL, so pr_link "+
-		"is null: "+Quote(link)+"\n\nLook for the pull request in the service's dashboard.")
+	return diagnostic("Invalid pull request link", "The service returned a link for job "+jobID+" that is not a plain http or https "+
+		"URL, so pr_link is null: "+Quote(link)+"\n\nLook for the pull request in the service's dashboard.")
 }

@@ -128,9 +128,9 @@ func unknownOutcome(outcome send.Outcome, r send.Request) Diagnostic {
 }
 
 // decideMessage says what to do about a message whose outcome is unknown.
-const decideMessage = "Look for the message in the service's dashboard. If it is not there, change the prompt (any visible change will do) and " +
-	"apply, which sends it.\nIf it is there, nothing is left to send. To end the warning of each plan, run these commands and apply:" +
-	removeLine + importLine
+const decideMessage = "Look for the message in the service's dashboard. If it is not there, change the prompt (any visible " +
+	"change will do) and apply, which sends it.\nIf it is there, nothing is left to send. To end the warning of each plan, run these " +
+	"commands and apply:" + removeLine + importLine
 
 const (
 	removeLine = "\n  terraform state rm ADDRESS  # or tofu"
@@ -186,7 +186,7 @@ func BeyondLimit(err error, r send.Request) Diagnostic {
 	errors.As(err, &e)
 	summary, requests, check := "Too many new agent jobs", "new jobs", "for_each and count, and that the state is the right one"
 	if e.Kind == send.Message {
-		summary, requests, check = "Too many messages to agent jobs", "messages", "what changes the prompts, for example a new version of a module"
+		summary, requests, check = "Too many messages to agent jobs", "messages", "what changes the prompts, such as a new version of a module"
 	}
 	what := "The prompt was not sent to " + target(r) + ", because in this run this provider configuration has reached " + e.Setting +
 		", failed requests included."

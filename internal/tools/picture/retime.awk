@@ -15,7 +15,7 @@ NR == 1 {
 	comma = index($0, ",")
 	at = substr($0, 2, comma - 2)
 	event = substr($0, comma)
-	step = sub(/== [0-9]+\/[0-9]+  /, "== ", event)
+	sub(/== [0-9]+\/[0-9]+  /, "== ", event)
 	if (event ~ "== " from)
 		shown = 1
 	ends = shown && match(event, "(\\\\u001b[^m]*m)*== " until)
@@ -33,14 +33,19 @@ NR == 1 {
 	if (!shown || hides)
 		next
 	hides = event ~ /\$ (terraform|tofu) (init|apply)/
-	if (n && (step || event ~ /== What reached/))
-		gap += 1.5
-	if (n)
-		now += gap
-	times[n] = now
-	events[n++] = event
+	if (n && match(event, /(\\u001b[^m]*m)*== /)) { # the end of the step before may be in the same event
+		emit(substr(event, 1, RSTART - 1) "\"]", gap)
+		emit(", \"o\", \"" substr(event, RSTART), 1.5)
+	} else
+		emit(event, gap)
 	if (ends)
 		shown = 0
+}
+function emit(event, pause) {
+	if (n)
+		now += pause
+	times[n] = now
+	events[n++] = event
 }
 END {
 	scale = now > 11 ? 11 / now : 1
