@@ -160,7 +160,7 @@ func (d *delivery) sent() (err error) {
 			err = errInternal
 		}
 	}()
-	return d.recorder.Sent()
+	return d.recorder.BeforeBody()
 }
 
 // postConn is a connection of one POST. A server may refuse a large request and close the

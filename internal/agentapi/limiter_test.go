@@ -112,11 +112,11 @@ type counter struct {
 	latency time.Duration
 }
 
-func (c counter) Sending() error  { time.Sleep(c.latency); c.Add(1); return nil }
-func (c counter) Sent() error     { return nil }
-func (c counter) Accepted(string) { c.Add(-1) }
-func (c counter) Withdrawn()      { c.Add(-1) }
-func (c counter) Unknown()        { c.Add(-1) }
+func (c counter) Sending() error    { time.Sleep(c.latency); c.Add(1); return nil }
+func (c counter) BeforeBody() error { return nil }
+func (c counter) Accepted(string)   { c.Add(-1) }
+func (c counter) Withdrawn()        { c.Add(-1) }
+func (c counter) Unknown()          { c.Add(-1) }
 
 func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 	t.Parallel()

@@ -93,14 +93,14 @@ func (r *recorder) Sending() error {
 	r.calls = append(r.calls, "sending")
 	return r.refuses
 }
-func (r *recorder) Sent() error        { r.calls = append(r.calls, "sent"); return nil }
+func (r *recorder) BeforeBody() error  { r.calls = append(r.calls, "sent"); return nil }
 func (r *recorder) Accepted(id string) { r.calls = append(r.calls, "answered "+id) }
 func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
 func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
 
 type panicking struct{ *recorder }
 
-func (panicking) Sent() error { panic("a bug") }
+func (panicking) BeforeBody() error { panic("a bug") }
 
 // What is recorded is recorded before it is logged: a panic of the log loses nothing. Calls that fail or panic free
 // their turns: else they would stall a project for good. The log has what neither the HTTP status nor the state shows: the

@@ -110,7 +110,7 @@ func (m *jobModel) request(ctx context.Context, jobID string) send.Request {
 	sent, _ := json.Marshal(others)
 	return send.Request{
 		Wanted: journal.Wanted{
-			Project: m.ProjectID.ValueString(), Name: m.Name.ValueString(), Job: jobID, Arguments: string(sorted) + string(sent),
+			Project: m.ProjectID.ValueString(), Name: m.Name.ValueString(), JobID: jobID, Arguments: string(sorted) + string(sent),
 			Prompt: m.comparedPrompt().ValueString(), IsPromptUnknown: m.comparedPrompt().IsUnknown(),
 		},
 		Body: body,

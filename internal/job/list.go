@@ -70,7 +70,7 @@ func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (found []*j
 	}
 	var unknown, pending []*journal.Record
 	for _, r := range records {
-		if r.Job != "" {
+		if r.JobID != "" {
 			found = append(found, r)
 		}
 		if r.Claim != nil {
@@ -94,14 +94,14 @@ func (l *jobList) result(ctx context.Context, req list.ListRequest, r *journal.R
 	result := req.NewListResult(ctx)
 	result.DisplayName = wording.ListedName(r)
 	var job jobModel
-	result.Diagnostics.Append(result.Resource.SetAttribute(ctx, path.Root("id"), r.Job)...)
+	result.Diagnostics.Append(result.Resource.SetAttribute(ctx, path.Root("id"), r.JobID)...)
 	result.Diagnostics.Append(result.Resource.Get(ctx, &job)...)
 	job.ProjectID, job.Name = types.StringValue(r.Project), types.StringValue(r.Name)
 	result.Diagnostics.Append(result.Identity.Set(ctx, jobIdentity{job.ProjectID, job.ID})...)
 	if !req.IncludeResource {
 		return result
 	}
-	if shown, err := l.provider.Sender.Client.ReadJob(ctx, r.Project, r.Job); err == nil {
+	if shown, err := l.provider.Sender.Client.ReadJob(ctx, r.Project, r.JobID); err == nil {
 		result.Diagnostics.Append(job.set(shown)...)
 	} else {
 		addWarning(&result.Diagnostics, wording.ListedWithoutRecord.Of(job.facts(), err))

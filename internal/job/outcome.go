@@ -77,7 +77,7 @@ func (r *jobResource) noteRefusal(ctx context.Context, outcome *send.Outcome, re
 	if agentapi.ReasonOf(outcome.Err) != agentapi.ReasonJob {
 		return
 	}
-	shown, err := r.provider.Sender.Client.ReadJob(ctx, request.Project, request.Job)
+	shown, err := r.provider.Sender.Client.ReadJob(ctx, request.Project, request.JobID)
 	if err != nil || !shown.Status.Terminal() || agentapi.MayBeStale(shown.Status, out.marks.message.SentAt) {
 		return
 	}

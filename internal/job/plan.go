@@ -93,7 +93,7 @@ func (d *ProviderData) planCreate(
 	case foreseen.Result.Sends():
 		d.planRequest(request, isKnown && !mayBeSame, diags)
 	case foreseen.Result == send.Adopted && !request.IsPromptUnknown && !request.RetryFailed:
-		adopted = foreseen.Record.Job
+		adopted = foreseen.Record.JobID
 	}
 	d.warnOfRecord(foreseen, request, diags)
 	return adopted

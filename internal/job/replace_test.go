@@ -50,7 +50,7 @@ func TestReplacement(t *testing.T) {
 		taints := func(l *life) { l.state["docs"][0].Tainted = true }
 		isFree := func(l *life) { // an apply could not record that it adopted the job
 			taints(l)
-			if _, err := l.journal().Free(l.t.Context(), journal.Object{Project: harness.Project, Name: "docs", Job: l.s.OnlyJob(l.t).ID}, false); err != nil {
+			if _, err := l.journal().Free(l.t.Context(), journal.Object{Project: harness.Project, Name: "docs", JobID: l.s.OnlyJob(l.t).ID}, false); err != nil {
 				l.t.Error(err)
 			}
 		}

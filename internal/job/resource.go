@@ -277,7 +277,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		return
 	}
 	object := journal.Object{
-		Project: job.ProjectID.ValueString(), Name: job.Name.ValueString(), Job: job.ID.ValueString(),
+		Project: job.ProjectID.ValueString(), Name: job.Name.ValueString(), JobID: job.ID.ValueString(),
 		Arguments: job.request(ctx, "").Arguments, PromptHash: job.hashOfPrompt(),
 		Adoption: marks.record.Adoption, IsTainted: carried.isOfTainted(),
 	}

@@ -109,11 +109,11 @@ func (c *Call) Claim() error {
 	return err
 }
 
-// claimed is the record that Look has read, with the claim of this call. isUnsent: Sent will record
+// claimed is the record that Look has read, with the claim of this call. isUnsent: BeforeBody will record
 // it once more.
 func (c *Call) claimed(isUnsent bool) *Record {
 	request := c.journal.request(c.wanted.Arguments)
-	request.IsMessage, request.Job, request.Unsent = c.wanted.Job != "", c.wanted.Job, isUnsent
+	request.IsMessage, request.JobID, request.Unsent = c.wanted.JobID != "", c.wanted.JobID, isUnsent
 	request.Prompt = Hash(request.ID, c.wanted.Prompt)
 	request.Deadline = request.SentAt.Add(2*writeTime + c.journal.RequestTimeout + outcomeTime)
 	r := *c.looked
@@ -121,10 +121,10 @@ func (c *Call) claimed(isUnsent bool) *Record {
 	return &r
 }
 
-// Sent is called just before the body of the POST is sent. In a folder, where a write costs next to
+// BeforeBody is called just before the body of the POST is sent. In a folder, where a write costs next to
 // nothing, it records that; in a bucket, the claim says so already. It fails if the claim is no
 // longer there, or if the claim's deadline may pass before the response can arrive.
-func (c *Call) Sent() error {
+func (c *Call) BeforeBody() error {
 	if claim := c.written.Claim; claim.Unsent {
 		request, r := *claim, *c.written
 		request.Unsent = false
@@ -208,7 +208,7 @@ func (c *Call) mustRetry(err error) bool {
 // Accepted records the job that the POST started or reached.
 func (c *Call) Accepted(jobID string) {
 	r := *c.written
-	r.accept(r.Claim, jobID)
+	r.setLast(r.Claim, jobID)
 	c.keep(&r)
 }
 
@@ -244,7 +244,7 @@ func (c *Call) Assign(ctx context.Context, started time.Time) error {
 			return err
 		}
 		r := c.claimed(false)
-		r.accept(r.Claim, c.wanted.Job)
+		r.setLast(r.Claim, c.wanted.JobID)
 		// It counts as a create: a message would make whoever adopts the job wait for its effect. With a
 		// new Adoption, an object at another address, which this apply destroys, does not release the
 		// name.

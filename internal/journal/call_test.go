@@ -112,7 +112,7 @@ func TestCall_taken(t *testing.T) {
 		verdict, r, err := slow.Look(t.Context())
 		want(t, "verdict", verdicts[verdict], "already sent")
 		want(t, "accesses", ops.took(), "get get get")
-		if r.Job != "J" || r.Adoption == "" || slow.Adoption() != r.Adoption || err != nil || time.Since(began) != time.Second {
+		if r.JobID != "J" || r.Adoption == "" || slow.Adoption() != r.Adoption || err != nil || time.Since(began) != time.Second {
 			t.Errorf("%+v, adoption %s, %v after %v", r, slow.Adoption(), err, time.Since(began))
 		}
 		<-accepted
@@ -265,7 +265,7 @@ func TestWithdrawn(t *testing.T) {
 		// 429: the same call sends again, also while the store does not take what is put back.
 		var isDown atomic.Bool
 		c.fault = func(string) fault { return map[bool]fault{true: lostRequest}[isDown.Load()] }
-		if err := errors.Join(call.Claim(), call.Sent()); err != nil {
+		if err := errors.Join(call.Claim(), call.BeforeBody()); err != nil {
 			t.Fatal(err)
 		}
 		isDown.Store(true)
@@ -278,7 +278,7 @@ func TestWithdrawn(t *testing.T) {
 			t.Error("sent without a claim")
 		}
 		isDown.Store(false)
-		if err := errors.Join(call.Claim(), call.Sent()); err != nil {
+		if err := errors.Join(call.Claim(), call.BeforeBody()); err != nil {
 			t.Fatal(err)
 		}
 		call.Accepted("job-n")
@@ -295,7 +295,7 @@ func TestWithdrawn(t *testing.T) {
 func TestCall_lostToAnother(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, c *Call){
 		"a mark": func(t *testing.T, c *Call) {
-			if err := c.Sent(); !errors.Is(err, ErrTaken) {
+			if err := c.BeforeBody(); !errors.Is(err, ErrTaken) {
 				t.Error(err)
 			}
 			c.Withdrawn()
@@ -305,7 +305,7 @@ func TestCall_lostToAnother(t *testing.T) {
 			if err := c.Claim(); !errors.Is(err, ErrTaken) {
 				t.Error(err)
 			}
-			if verdict, r, err := c.Look(t.Context()); verdict != Adopt || r.Job != "job-3" || err != nil {
+			if verdict, r, err := c.Look(t.Context()); verdict != Adopt || r.JobID != "job-3" || err != nil {
 				t.Errorf("%s, %+v, %v", verdicts[verdict], r, err)
 			}
 		},
@@ -359,7 +359,7 @@ func TestSent_late(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(after)
-				if err := call.Sent(); !errors.Is(err, want) {
+				if err := call.BeforeBody(); !errors.Is(err, want) {
 					t.Errorf("after %v: %v", after, err)
 				}
 				call.Withdrawn()
@@ -477,11 +477,11 @@ func TestDamagedRecord(t *testing.T) {
 		func(r *Record) { r.Project = "other" },
 		func(r *Record) { r.Name = "other" },
 		func(r *Record) { r.Name = "N" }, // as readable
-		func(r *Record) { r.Job = hostile },
+		func(r *Record) { r.JobID = hostile },
 		func(r *Record) { r.Last.ID = hostile },
-		func(r *Record) { r.Last.Job = hostile },
+		func(r *Record) { r.Last.JobID = hostile },
 		func(r *Record) { r.Claim = &Request{ID: hostile} },
-		func(r *Record) { r.Claim = &Request{ID: claimID, Job: hostile} },
+		func(r *Record) { r.Claim = &Request{ID: claimID, JobID: hostile} },
 	} {
 		r := has("J", "x", "")
 		r.Format = format

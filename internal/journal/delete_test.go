@@ -17,7 +17,7 @@ import (
 )
 
 // object is that of records with the job J and the prompt x, as a state knows it.
-var object = Object{Project: "p", Name: "n", Job: "J", PromptHash: PromptHash("J", "x")}
+var object = Object{Project: "p", Name: "n", JobID: "J", PromptHash: PromptHash("J", "x")}
 
 // deletes are what a Delete can do with the name of its object.
 var deletes = map[string]func(*Journal, context.Context, Object) (isWanted bool, err error){
@@ -180,7 +180,7 @@ func TestDelete_waits(t *testing.T) {
 					began := time.Now()
 					if row.end != nil {
 						other, _ := w.open("alive")
-						c := other.Begin(t.Context(), Wanted{Project: "p", Name: "n", Job: claim.Job})
+						c := other.Begin(t.Context(), Wanted{Project: "p", Name: "n", JobID: claim.JobID})
 						over, err := other.getText(t.Context(), key("p", "n"))
 						c.text, c.written, c.looked = over, &record, func() *Record { r := record; r.Claim = nil; return &r }()
 						time.AfterFunc(5*time.Second, func() { row.end(c) })
@@ -258,7 +258,7 @@ func TestInMemory(t *testing.T) {
 		want(t, do, peek(t, j, create("n", "x")), "adopt J")
 		want(t, do, request(t, j, create("n", "x"), ""), "adopted J")
 	}
-	if _, err := j.Free(t.Context(), Object{Project: "p", Name: "m", Job: "job-1"}, false); err != nil {
+	if _, err := j.Free(t.Context(), Object{Project: "p", Name: "m", JobID: "job-1"}, false); err != nil {
 		t.Fatal(err)
 	}
 	call, late := claim(t, j, create("m", "x")), j.Begin(t.Context(), create("m", "x"))

@@ -77,7 +77,7 @@ func short(r *Record) string {
 	}
 	var parts []string
 	if r.Last != nil {
-		parts = append(parts, strings.TrimSpace(r.Job+" "+request(r.Last)))
+		parts = append(parts, strings.TrimSpace(r.JobID+" "+request(r.Last)))
 	}
 	for _, note := range []struct {
 		is   bool
@@ -262,7 +262,7 @@ func (w *world) open(run string, forget ...string) (*Journal, *client) {
 func create(name, prompt string) Wanted { return Wanted{Project: "p", Name: name, Prompt: prompt} }
 
 func message(name, job, prompt string) Wanted {
-	return Wanted{Project: "p", Name: name, Job: job, Prompt: prompt}
+	return Wanted{Project: "p", Name: name, JobID: job, Prompt: prompt}
 }
 
 // request does what package send does, with a service that accepts everything. It returns what became of the request.
@@ -270,15 +270,15 @@ func request(t *testing.T, j *Journal, w Wanted, job string) string {
 	t.Helper()
 	c := j.Begin(t.Context(), w)
 	result, r := follow(t.Context(), c, func() string {
-		if err := c.Sent(); err != nil {
+		if err := c.BeforeBody(); err != nil {
 			c.Withdrawn()
 			return "failed"
 		}
-		c.Accepted(cmp.Or(w.Job, job))
+		c.Accepted(cmp.Or(w.JobID, job))
 		return "sent"
 	})
 	if result == "adopted" {
-		result += " " + r.Job
+		result += " " + r.JobID
 	}
 	return result
 }
@@ -286,7 +286,7 @@ func request(t *testing.T, j *Journal, w Wanted, job string) string {
 // follow does what package send does if a job with other arguments has finished, and one with the same is still running.
 // attempt is a POST after its claim; empty: it is tried again.
 func follow(ctx context.Context, c *Call, attempt func() string) (result string, r *Record) {
-	for posts := c.wanted.Job == ""; ; {
+	for posts := c.wanted.JobID == ""; ; {
 		if posts {
 			err := c.Claim()
 			if err == nil {
@@ -323,7 +323,7 @@ func claim(t *testing.T, j *Journal, w Wanted) *Call {
 	if _, _, err := c.Look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(c.Claim(), c.Sent()); err != nil {
+	if err := errors.Join(c.Claim(), c.BeforeBody()); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -210,11 +210,11 @@ func (j *Journal) settled(ctx context.Context, project, name string, pause func(
 
 // Object is what a Delete knows of the object that it removes.
 type Object struct {
-	Project, Name, Job string
-	Arguments          string // as those of Wanted
-	PromptHash         string // of the last prompt: see the function; empty if the state knows none
-	Adoption           string // as the state has it: see Record
-	IsTainted          bool   // no call gives its Delete the Adoption, so it is not compared
+	Project, Name, JobID string
+	Arguments            string // as those of Wanted
+	PromptHash           string // of the last prompt: see the function; empty if the state knows none
+	Adoption             string // as the state has it: see Record
+	IsTainted            bool   // no call gives its Delete the Adoption, so it is not compared
 }
 
 // Free frees the name of an object that is removed. It does nothing if the name has another job by
@@ -229,8 +229,8 @@ func (j *Journal) Free(ctx context.Context, o Object, leaves bool) (isWanted boo
 		if leaves && r.Last == nil {
 			j.restore(r, o)
 		}
-		isWanted = r.Job == o.Job && !r.IsFree() && !o.IsTainted && r.Adoption != o.Adoption
-		if r.Job != o.Job || isWanted || r.Released && r.Left == left {
+		isWanted = r.JobID == o.JobID && !r.IsFree() && !o.IsTainted && r.Adoption != o.Adoption
+		if r.JobID != o.JobID || isWanted || r.Released && r.Left == left {
 			return false
 		}
 		r.Released, r.Left = true, left
@@ -245,10 +245,10 @@ func (j *Journal) Free(ctx context.Context, o Object, leaves bool) (isWanted boo
 // name has another job by now, that stays, and the object's own is not wanted.
 func (j *Journal) Keep(ctx context.Context, o Object) (isWanted bool, err error) {
 	err = j.edit(ctx, o, func(r *Record) (isChanged bool) {
-		if r.Job != o.Job && r.IsFree() && !j.IsLeft(r) { // what this run has left to another create stays
+		if r.JobID != o.JobID && r.IsFree() && !j.IsLeft(r) { // what this run has left to another create stays
 			j.restore(r, o)
 		}
-		if isWanted = r.Job == o.Job; isWanted {
+		if isWanted = r.JobID == o.JobID; isWanted {
 			r.Released, r.Left = false, j.process.Run
 		}
 		return isWanted
@@ -263,13 +263,13 @@ func (j *Journal) restore(r *Record, o Object) {
 	}
 	request := j.request(o.Arguments)
 	request.Prompt = o.PromptHash
-	r.accept(request, o.Job)
+	r.setLast(request, o.JobID)
 	r.Started, r.Adoption = time.Time{}, o.Adoption
 }
 
 // edit changes the record of an object's name, once no response to its claim can arrive any more.
 func (j *Journal) edit(ctx context.Context, o Object, change func(*Record) (isChanged bool)) error {
-	if o.Name == "" || o.Job == "" { // an imported job has no name yet
+	if o.Name == "" || o.JobID == "" { // an imported job has no name yet
 		return nil
 	}
 	// Ctrl-C ends a wait for another run, but not a write: "terraform test" destroys after it, too, and its
@@ -310,7 +310,7 @@ func (j *Journal) request(arguments string) *Request {
 func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) (id string) {
 	// The error that shows the id may be about the timeout of ctx.
 	r, _, err := j.get(context.WithoutCancel(ctx), project, name)
-	if r = j.settle(r); err == nil && r.Job == jobID && r.Last != nil {
+	if r = j.settle(r); err == nil && r.JobID == jobID && r.Last != nil {
 		return r.Last.ID
 	}
 	return ""
@@ -318,7 +318,7 @@ func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) 
 
 func (j *Journal) log(ctx context.Context, decision string, r *Record) {
 	if j.Log != nil {
-		j.Log(ctx, decision, r.Name, r.Job)
+		j.Log(ctx, decision, r.Name, r.JobID)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // Wanted is a request that a resource wants to send for its name, or plans to send.
 type Wanted struct {
 	Project, Name string
-	Job           string // the recipient of a message; empty for a create
+	JobID         string // the recipient of a message; empty for a create
 	Arguments     string // what tells creates apart, beside the prompt, as text
 	Prompt        string // as it is compared; see IsPromptUnknown
 	// IsPromptUnknown: the plan does not know the prompt yet.
@@ -51,7 +51,7 @@ func (j *Journal) judge(r *Record, w Wanted) Verdict {
 		return Wait
 	}
 	r = j.settle(r)
-	if w.Job == "" {
+	if w.JobID == "" {
 		return j.judgeCreate(r, w)
 	}
 	return j.judgeMessage(r, w)
@@ -74,11 +74,11 @@ func (j *Journal) IsLeft(r *Record) bool { return r.Left != "" && r.Left == j.pr
 
 func (j *Journal) judgeMessage(r *Record, w Wanted) Verdict {
 	switch {
-	case r.Last == nil, r.Released && r.Job != w.Job:
+	case r.Last == nil, r.Released && r.JobID != w.JobID:
 		return Send // the record was lost, or is about an earlier job: the state has the job of the message
-	case r.Job != w.Job && !j.isGivenUp(r):
+	case r.JobID != w.JobID && !j.isGivenUp(r):
 		return OtherJob
-	case r.Job != w.Job, w.IsPromptUnknown, !r.has(w.Prompt):
+	case r.JobID != w.JobID, w.IsPromptUnknown, !r.has(w.Prompt):
 		return Send
 	case r.Last.Unknown:
 		return UnknownMessage

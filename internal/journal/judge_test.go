@@ -18,7 +18,7 @@ const lastID, claimID = "lastlastlastlast", "claimclaimclaimc"
 // has is a record of an earlier run: of a request that the service has accepted, and after which the name has a job.
 func has(job, prompt, triggers string, edits ...func(*Record)) *Record {
 	r := &Record{
-		Project: "p", Name: "n", Job: job,
+		Project: "p", Name: "n", JobID: job,
 		Last: &Request{ID: lastID, Prompt: Hash(lastID, prompt), Arguments: Hash(triggers)},
 	}
 	for _, edit := range edits {
@@ -30,8 +30,8 @@ func has(job, prompt, triggers string, edits ...func(*Record)) *Record {
 func released(r *Record)  { r.Released = true }
 func unknown(r *Record)   { r.Last.Unknown = true }
 func adopted(r *Record)   { r.Adoption = "own" }
-func noted(r *Record)     { r.Last.Prompt = PromptHash(r.Job, "x") } // as a Delete notes the prompt x
-func isMessage(r *Record) { r.Last.IsMessage, r.Last.Job = true, r.Job }
+func noted(r *Record)     { r.Last.Prompt = PromptHash(r.JobID, "x") } // as a Delete notes the prompt x
+func isMessage(r *Record) { r.Last.IsMessage, r.Last.JobID = true, r.JobID }
 
 // left is a record whose job a Delete of a run has left to a create.
 func left(by cli.Run) func(*Record) { return func(r *Record) { r.Left = by } }
@@ -40,7 +40,7 @@ func left(by cli.Run) func(*Record) { return func(r *Record) { r.Left = by } }
 func claimed(sender, job, prompt string, edits ...func(*Record)) func(*Record) {
 	return func(r *Record) {
 		r.Claim = &Request{
-			ID: claimID, IsMessage: job != "", Job: job, Prompt: Hash(claimID, prompt), Arguments: Hash(""), Sender: cli.ProcessID{Start: sender},
+			ID: claimID, IsMessage: job != "", JobID: job, Prompt: Hash(claimID, prompt), Arguments: Hash(""), Sender: cli.ProcessID{Start: sender},
 			SentAt: time.Now(), Deadline: time.Now().Add(time.Minute),
 		}
 		for _, edit := range edits {

@@ -27,7 +27,7 @@ func peek(t *testing.T, j *Journal, w Wanted) string {
 	case r == nil:
 		return verdicts[verdict]
 	}
-	return verdicts[verdict] + " " + r.Job
+	return verdicts[verdict] + " " + r.JobID
 }
 
 // accepted starts the jobs of names, each "job-NAME", one after the other.

@@ -23,7 +23,7 @@ type Record struct {
 	Format   int       `json:"format"`
 	Project  string    `json:"project"`
 	Name     string    `json:"name"`
-	Job      string    `json:"job,omitempty"`      // that the name has, or had before it was released
+	JobID    string    `json:"job,omitempty"`      // that the name has, or had before it was released
 	Started  time.Time `json:"started,omitzero"`   // when its create was sent
 	Released bool      `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
 	Left     cli.Run   `json:"left,omitempty"`     // the run whose Delete has left the job to a create of the same run
@@ -37,7 +37,7 @@ type Record struct {
 type Request struct {
 	ID        string        `json:"id"` // random, and never used again; empty in memory
 	IsMessage bool          `json:"message,omitempty"`
-	Job       string        `json:"job,omitempty"`     // the recipient of a message
+	JobID     string        `json:"job,omitempty"`     // the recipient of a message
 	Prompt    string        `json:"prompt"`            // hash, salted with the id; of what a Delete has recorded, with the job's id
 	Arguments string        `json:"arguments"`         // hash of triggers, and of what else tells creates apart beside the prompt
 	Unknown   bool          `json:"unknown,omitempty"` // no response shows its outcome
@@ -75,10 +75,10 @@ func decode(text []byte, at string) (*Record, error) {
 // hasValidIDs reports whether all ids can be such: they become paths of requests, and parts of
 // commands to paste.
 func (r *Record) hasValidIDs() bool {
-	jobs, requests := []string{r.Job}, []string{}
+	jobs, requests := []string{r.JobID}, []string{}
 	for _, request := range []*Request{r.Last, r.Claim} {
 		if request != nil {
-			jobs, requests = append(jobs, request.Job), append(requests, request.ID)
+			jobs, requests = append(jobs, request.JobID), append(requests, request.ID)
 		}
 	}
 	return !slices.ContainsFunc(jobs, func(id string) bool { return id != "" && !agentapi.ValidID(id) }) &&
@@ -109,7 +109,7 @@ func Hash(parts ...string) string {
 
 // has reports whether the prompt is that of the last request, which there must be.
 func (r *Record) has(prompt string) bool {
-	return r.Last.Prompt == Hash(r.Last.ID, prompt) || r.Last.Prompt == PromptHash(r.Job, prompt)
+	return r.Last.Prompt == Hash(r.Last.ID, prompt) || r.Last.Prompt == PromptHash(r.JobID, prompt)
 }
 
 // isFor reports whether the last request is the one that a create wants to send. A prompt that the
@@ -145,20 +145,20 @@ func (r *Record) IsUnknownCreate() bool { return !r.IsFree() && r.Last.Unknown &
 // the last request, with an unknown outcome.
 func (r *Record) withUnknown() *Record {
 	s := *r
-	s.accept(r.Claim, r.Claim.Job)
+	s.setLast(r.Claim, r.Claim.JobID)
 	s.Last.Unknown = true
 	return &s
 }
 
-// accept makes a request the last one. The job is empty after a create without a response.
-func (r *Record) accept(request *Request, job string) {
+// setLast makes a request the last one. The job is empty after a create without a response.
+func (r *Record) setLast(request *Request, job string) {
 	last := *request
 	last.Deadline, last.Unsent = time.Time{}, false
-	if r.Job != job || r.IsUnknownCreate() {
+	if r.JobID != job || r.IsUnknownCreate() {
 		r.Started, r.Adoption = time.Time{}, ""
 	}
 	if !request.IsMessage {
 		r.Started = request.SentAt
 	}
-	r.Last, r.Job, r.Claim, r.Released, r.Left = &last, job, nil, false, ""
+	r.Last, r.JobID, r.Claim, r.Released, r.Left = &last, job, nil, false, ""
 }

@@ -52,7 +52,7 @@ func FuzzRecord(f *testing.F) {
 				j.judge(r, wanted)
 			}
 			after := *j.settle(r)
-			after.accept(&Request{ID: claimID, Prompt: "x"}, "J2")
+			after.setLast(&Request{ID: claimID, Prompt: "x"}, "J2")
 			text, err := json.Marshal(after)
 			if err != nil {
 				t.Fatal(err)

@@ -114,7 +114,7 @@ func (p *player) post(w Wanted, id string) (job string, isRefused bool) {
 		return "", true
 	}
 	p.service.Lock()
-	job = w.Job
+	job = w.JobID
 	if job == "" {
 		job = fmt.Sprint("job-", w.Name, "-", p.run)
 	}
@@ -135,7 +135,7 @@ func (p *player) send(ctx context.Context, w Wanted) (result string, r *Record) 
 	c := p.Begin(ctx, w)
 	result, r = follow(ctx, c, func() string { return p.attempt(c, w) })
 	if result == "adopted" && !p.die(0) {
-		p.checkAdopted(w, r.Job)
+		p.checkAdopted(w, r.JobID)
 	}
 	return result, r
 }
@@ -145,7 +145,7 @@ func (p *player) attempt(c *Call, w Wanted) (result string) {
 	if p.happens(p.rate / 4) { // the process sleeps
 		p.pause(100_000)
 	}
-	if err := c.Sent(); err != nil || p.die(p.rate/8) {
+	if err := c.BeforeBody(); err != nil || p.die(p.rate/8) {
 		c.Withdrawn()
 		return "failed"
 	}

@@ -47,12 +47,12 @@ func (s *Sender) foresee(
 ) Outcome {
 	out := Outcome{Result: results(verdict), Record: record}
 	switch {
-	case verdict != journal.Wait && r.Replaces != "" && record != nil && record.Job == r.Replaces:
+	case verdict != journal.Wait && r.Replaces != "" && record != nil && record.JobID == r.Replaces:
 		return Outcome{Result: Sent, Record: record} // the Delete frees the name
 	case verdict != journal.Beside:
 		return out
 	}
-	job, err := read(ctx, record.Project, record.Job)
+	job, err := read(ctx, record.Project, record.JobID)
 	hasArguments := record.HasArguments(r.Wanted)
 	isActive := err == nil && (!job.Status.Terminal() || record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt))
 	switch {

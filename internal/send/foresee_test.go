@@ -53,7 +53,7 @@ func TestForesee_beside(t *testing.T) {
 		{down, recent, "unreadable", beside},
 	} {
 		for arguments, want := range map[string]string{"": row.same, "others": row.not} {
-			record := &journal.Record{Project: "p", Job: "J", Last: &journal.Request{
+			record := &journal.Record{Project: "p", JobID: "J", Last: &journal.Request{
 				IsMessage: row.last != none, Arguments: journal.Hash(""), SentAt: time.Now().Add(-agentapi.Grace),
 			}}
 			if row.last == recent {
@@ -137,7 +137,7 @@ func TestSend_foreseen(t *testing.T) {
 		return func(t *testing.T, j *journal.Journal) {
 			c := j.Begin(t.Context(), w)
 			_, _, err := c.Look(t.Context())
-			if err := errors.Join(err, c.Claim(), c.Sent()); err != nil {
+			if err := errors.Join(err, c.Claim(), c.BeforeBody()); err != nil {
 				t.Fatal(err)
 			}
 			end(c)
@@ -146,13 +146,13 @@ func TestSend_foreseen(t *testing.T) {
 	named := journal.Wanted{Project: "p", Name: "n", Prompt: "x"}
 	accepted := func(job string) func(*journal.Call) { return func(c *journal.Call) { c.Accepted(job) } }
 	created, others, toJ := named, named, named
-	others.Arguments, toJ.Job = "others", "J"
+	others.Arguments, toJ.JobID = "others", "J"
 	hasX, hasOthers := earlier(created, accepted("J")), earlier(others, accepted("J"))
 	hasY := earlier(journal.Wanted{Project: "p", Name: "n", Prompt: "y"}, accepted("J"))
 	nothing := func(*testing.T, *journal.Journal) {}
 	left := func(t *testing.T, j *journal.Journal) {
 		hasX(t, j)
-		if _, err := j.Free(t.Context(), journal.Object{Project: "p", Name: "n", Job: "J"}, true); err != nil {
+		if _, err := j.Free(t.Context(), journal.Object{Project: "p", Name: "n", JobID: "J"}, true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -264,7 +264,7 @@ func TestSend_foreseen(t *testing.T) {
 // Until an apply has run, only its plan knows that a Delete frees the name for a create. While another run's request may still get a
 // response, a Delete waits, too.
 func TestForesee_replaces(t *testing.T) {
-	record := &journal.Record{Project: "p", Name: "n", Job: "J", Last: &journal.Request{Arguments: journal.Hash("")}}
+	record := &journal.Record{Project: "p", Name: "n", JobID: "J", Last: &journal.Request{Arguments: journal.Hash("")}}
 	for job, want := range map[string]map[journal.Verdict]string{
 		"J": {journal.Adopt: "sent", journal.Beside: "sent", journal.Wait: "waiting"},
 		"K": {journal.Adopt: "adopted", journal.Wait: "waiting"},

@@ -44,7 +44,7 @@ func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 	defer l.mu.Unlock()
 	as, of := planned{r.Kind(), isSure}, resource{project: r.Project, name: r.Name}
 	if r.Name == "" {
-		of.job = r.Job
+		of.job = r.JobID
 	}
 	counted, isAgain := l.byName[of]
 	if isAgain {

@@ -42,7 +42,7 @@ type Request struct {
 
 // Kind is that of the request.
 func (r Request) Kind() Kind {
-	if r.Job != "" {
+	if r.JobID != "" {
 		return Message
 	}
 	return Create
@@ -146,7 +146,7 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 	case out.Job != nil:
 		out.JobID = out.Job.ID
 	case isMessage && (out.Result == Unknown || out.Result == EarlierUnknown):
-		out.JobID = o.Request.Job
+		out.JobID = o.Request.JobID
 	}
 	return out
 }
@@ -199,7 +199,7 @@ func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
 		return nil, &agentapi.Error{Op: op, Class: agentapi.ErrNotSent, Err: err}
 	}
 	if op == agentapi.OpMessage {
-		return o.sender.Client.SendMessage(ctx, r.Project, r.Job, r.Body.Prompt, o)
+		return o.sender.Client.SendMessage(ctx, r.Project, r.JobID, r.Body.Prompt, o)
 	}
 	return o.sender.Client.CreateJob(ctx, r.Project, r.Body, o)
 }
@@ -241,7 +241,7 @@ func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record 
 	switch {
 	case out.Result == Sent:
 		return out, post
-	case out.Result == Adopted && o.Request.PlannedJob != "" && o.Request.PlannedJob != record.Job:
+	case out.Result == Adopted && o.Request.PlannedJob != "" && o.Request.PlannedJob != record.JobID:
 		return Outcome{Result: NotAdopted}, stop
 	case out.Result == Adopted:
 		return o.adopt(ctx, record)
@@ -266,7 +266,7 @@ func (o *Operation) adopt(ctx context.Context, record *journal.Record) (out Outc
 	}
 	switch {
 	case out.Err != nil && isForgotten:
-		out.JobID = record.Job // only the state will know it
+		out.JobID = record.JobID // only the state will know it
 	case out.Err == nil && out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
 		return Outcome{}, post
 	}
@@ -275,7 +275,7 @@ func (o *Operation) adopt(ctx context.Context, record *journal.Record) (out Outc
 
 // readJob reads the job of a record, which may be new, and not be found yet.
 func (o *Operation) readJob(ctx context.Context, result Result, record *journal.Record) Outcome {
-	job, err := o.sender.Client.FindJob(ctx, o.Request.Project, record.Job)
+	job, err := o.sender.Client.FindJob(ctx, o.Request.Project, record.JobID)
 	if err != nil {
 		return Outcome{Result: Unreadable, Record: record, Err: err}
 	}

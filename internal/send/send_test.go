@@ -58,7 +58,7 @@ func TestSend_proves(t *testing.T) {
 	})
 	s := Sender{Client: client, Journal: journal.Open(new(cli.Process), journal.Options{Place: place.Place{Location: location}})}
 	for _, job := range []string{"", "J"} {
-		r := Request{Wanted: journal.Wanted{Project: "p", Name: "n" + job, Job: job, Prompt: "x"}, Body: agentapi.NewJob{Prompt: "x"}}
+		r := Request{Wanted: journal.Wanted{Project: "p", Name: "n" + job, JobID: job, Prompt: "x"}, Body: agentapi.NewJob{Prompt: "x"}}
 		got := s.Begin(ctx, r).Send(ctx)
 		if _, isJournal := errors.AsType[*journal.Error](got.Err); got.Result != NoEffect || !isJournal || !errors.Is(got.Err, agentapi.ErrNotSent) {
 			t.Errorf("%+v", got)
@@ -79,12 +79,12 @@ func TestSend_cannotAdopt(t *testing.T) {
 		j := journal.Open(process, journal.Options{Place: place.Place{Location: location}})
 		r := Request{Wanted: journal.Wanted{Project: "p", Name: "n", Prompt: "x"}, PlannedJob: "J"}
 		call := j.Begin(t.Context(), r.Wanted)
-		if err := errors.Join(call.Claim(), call.Sent()); err != nil {
+		if err := errors.Join(call.Claim(), call.BeforeBody()); err != nil {
 			t.Fatal(err)
 		}
 		call.Accepted("J")
 		if name == "left" {
-			if _, err := j.Free(t.Context(), journal.Object{Project: "p", Name: "n", Job: "J"}, true); err != nil {
+			if _, err := j.Free(t.Context(), journal.Object{Project: "p", Name: "n", JobID: "J"}, true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -98,7 +98,7 @@ func TestSend_cannotAdopt(t *testing.T) {
 
 func TestLimits_Plan(t *testing.T) {
 	create := func(name string) Request { return Request{Wanted: journal.Wanted{Name: name}} }
-	message := func(name string) Request { return Request{Wanted: journal.Wanted{Name: name, Job: "job-" + name}} }
+	message := func(name string) Request { return Request{Wanted: journal.Wanted{Name: name, JobID: "job-" + name}} }
 	a, b, c, d, unnamed := create("a"), create("b"), create("c"), create("d"), create("")
 	jobs := func(most int64) [2]Limit { return [2]Limit{Create: {Setting: "max_new_jobs", Max: most}} }
 	messages := [2]Limit{Message: {Setting: "max_messages", Max: 1}}
@@ -124,7 +124,7 @@ func TestLimits_Plan(t *testing.T) {
 			limit: messages, plans: []Request{message("a"), message("a"), a, message("b"), message("a")}, fails: 5,
 		},
 		"messages to imported jobs": {
-			limit: messages, plans: []Request{{Wanted: journal.Wanted{Job: "1"}}, {Wanted: journal.Wanted{Job: "1"}}, {Wanted: journal.Wanted{Job: "2"}}}, fails: 3,
+			limit: messages, plans: []Request{{Wanted: journal.Wanted{JobID: "1"}}, {Wanted: journal.Wanted{JobID: "1"}}, {Wanted: journal.Wanted{JobID: "2"}}}, fails: 3,
 		},
 	} {
 		limits := Limits{Limit: test.limit}
@@ -144,7 +144,7 @@ func TestLimits_concurrentCallers(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			if planning.Plan(Request{Wanted: journal.Wanted{Job: fmt.Sprint(i)}}, true) != nil {
+			if planning.Plan(Request{Wanted: journal.Wanted{JobID: fmt.Sprint(i)}}, true) != nil {
 				refused.Add(1)
 			}
 			if applying.take(Message) == nil {

@@ -96,7 +96,7 @@ func ListedName(r *journal.Record) string {
 	if !r.Started.IsZero() {
 		when = ", started at " + timestamp(r.Started)
 	}
-	return escape.Printable(fmt.Sprintf("%s, %s%s", r.Name, r.Job, when))
+	return escape.Printable(fmt.Sprintf("%s, %s%s", r.Name, r.JobID, when))
 }
 
 // sentAt is when the last request of a record was sent.

@@ -69,7 +69,7 @@ func stopped(outcome send.Outcome, r send.Request, isPlanned bool) Diagnostic {
 		return "Nothing was sent."
 	}
 	record, decided := outcome.Record, effect("until you decide")
-	name, at, job := Quote(r.Name), sentAt(record), Job{ID: escape.Printable(record.Job), Project: r.Project}
+	name, at, job := Quote(r.Name), sentAt(record), Job{ID: escape.Printable(record.JobID), Project: r.Project}
 	switch result := outcome.Result; {
 	case result == send.Running:
 		return diagnostic(summaryRunning,
@@ -80,9 +80,9 @@ func stopped(outcome send.Outcome, r send.Request, isPlanned bool) Diagnostic {
 	case result == send.OtherJob && !record.IsUnknownCreate():
 		return diagnostic("Name has another agent job",
 			fmt.Sprintf("In the journal, the name %s has job %s; in the state, it has job %s. The state may be an older one, or a run that "+
-				"replaced the job may have been killed. %s", name, job, r.Job, decided),
+				"replaced the job may have been killed. %s", name, job, r.JobID, decided),
 			fmt.Sprintf("To keep job %s, run these commands and apply, which sends nothing:", job.ID)+of(r.Project, job.ID, removeLine+importLine),
-			fmt.Sprintf("To keep job %s, %s", r.Job, giveUp(record.Last.ID)))
+			fmt.Sprintf("To keep job %s, %s", r.JobID, giveUp(record.Last.ID)))
 	case result == send.OtherJob, result == send.EarlierUnknown:
 		return diagnostic(summaryUnknownCreate,
 			fmt.Sprintf("An earlier run sent a prompt under the name %s to project %s at %s, and no response shows whether a job was started. %s",
@@ -103,7 +103,7 @@ func BesideAnother(r send.Request, record *journal.Record) Diagnostic {
 	return diagnostic(summaryGetsAnother,
 		fmt.Sprintf("The name %s has job %s in project %s, which has %s and was last sent a prompt at %s. "+
 			"A create of the name starts another job and sends nothing to that one.",
-			Quote(r.Name), escape.Printable(record.Job), r.Project, differs, sentAt(record)),
+			Quote(r.Name), escape.Printable(record.JobID), r.Project, differs, sentAt(record)),
 		"To keep the earlier job instead, restore its prompt and triggers before you apply, or import it afterwards.")
 }
 
@@ -111,6 +111,6 @@ func BesideAnother(r send.Request, record *journal.Record) Diagnostic {
 func NameFromOther(job Job, record *journal.Record) Diagnostic {
 	return diagnostic(summaryGetsAnother,
 		fmt.Sprintf("In the journal, the name %s has job %s in project %s. Apply gives the name to the imported job %s and sends nothing.",
-			Quote(record.Name), escape.Printable(record.Job), job.Project, job.ID),
+			Quote(record.Name), escape.Printable(record.JobID), job.Project, job.ID),
 		"To keep the other job instead, import that one.")
 }

@@ -94,7 +94,7 @@ func afterRefusal(reason agentapi.Reason, isClosed bool) string {
 // target names where a prompt goes.
 func target(r send.Request) string {
 	if r.Kind() == send.Message {
-		return "job " + Job{ID: r.Job, Project: r.Project}.String()
+		return "job " + Job{ID: r.JobID, Project: r.Project}.String()
 	}
 	return "project " + r.Project
 }
@@ -115,7 +115,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request) Diagnostic {
 			then, next = "Running the action again sends it again.", "First look for the message in the service's dashboard."
 		}
 		return diagnostic("Outcome of message to agent job unknown", sent+", and nothing shows whether it arrived. "+then, why,
-			of(r.Project, r.Job, next))
+			of(r.Project, r.JobID, next))
 	}
 	then, next := "Each apply fails, without sending it again, until you decide.", waysOut(r, outcome.Record)
 	switch {
@@ -150,7 +150,7 @@ func isForgotten(record *journal.Record) bool {
 // waysOut says what to do about a create with an unknown outcome.
 func waysOut(r send.Request, record *journal.Record) string {
 	remove, otherwise := removeLine, "\nIf it is not there, apply again."
-	if r.Job == "" {
+	if r.JobID == "" {
 		remove += "; only if the state has it"
 	}
 	if !isForgotten(record) {
@@ -175,7 +175,7 @@ func unreadable(outcome send.Outcome, r send.Request, effect string) Diagnostic 
 	}
 	return diagnostic("Agent job of an earlier run not readable",
 		fmt.Sprintf("The name %s has job %s in project %s, which an earlier run sent a prompt at %s. That job cannot be read now. %s",
-			Quote(r.Name), escape.Printable(outcome.Record.Job), r.Project, sentAt(outcome.Record), effect),
+			Quote(r.Name), escape.Printable(outcome.Record.JobID), r.Project, sentAt(outcome.Record), effect),
 		cause(outcome.Err), next)
 }
 

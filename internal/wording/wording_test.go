@@ -62,7 +62,7 @@ func TestHint(t *testing.T) {
 // What to do after a refusal depends on whether a new job can help.
 func TestRefusalTellsWhatHelps(t *testing.T) {
 	t.Parallel()
-	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs", Job: "job_1"}}
+	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs", JobID: "job_1"}}
 	const newJob = "The next apply starts a new job"
 	for _, test := range []struct {
 		status   int
@@ -105,9 +105,9 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 func TestForeseen(t *testing.T) {
 	t.Parallel()
 	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs", Arguments: "2"}}
-	record := &journal.Record{Project: "proj_1", Name: "docs", Job: "job_2", Last: &journal.Request{ID: "abcdefghijklmnop", Arguments: journal.Hash("2")}}
+	record := &journal.Record{Project: "proj_1", Name: "docs", JobID: "job_2", Last: &journal.Request{ID: "abcdefghijklmnop", Arguments: journal.Hash("2")}}
 	others, unknown := *record, *record
-	others.Last, unknown.Job, unknown.Last = new(journal.Request), "", &journal.Request{ID: record.Last.ID, Unknown: true}
+	others.Last, unknown.JobID, unknown.Last = new(journal.Request), "", &journal.Request{ID: record.Last.ID, Unknown: true}
 	for _, row := range []struct {
 		outcome     send.Outcome
 		plan, apply string // parts of the detail; apply empty: it says nothing
@@ -148,7 +148,7 @@ const requestID = "abcdefghijklmnop" + foreign
 func recordOf(job string) *journal.Record {
 	sent := time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC)
 	return &journal.Record{
-		Project: "proj_1" + foreign, Name: "docs" + foreign, Job: job, Started: sent,
+		Project: "proj_1" + foreign, Name: "docs" + foreign, JobID: job, Started: sent,
 		Last: &journal.Request{ID: requestID, SentAt: sent},
 	}
 }
@@ -173,7 +173,7 @@ func TestTexts_complete(t *testing.T) {
 	}
 	for kind, request := range map[string]send.Request{
 		"create":  {Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign}, PlannedJob: "job_1"},
-		"message": {Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign, Job: "job_1"}, PlannedJob: "job_1"},
+		"message": {Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign, JobID: "job_1"}, PlannedJob: "job_1"},
 	} {
 		for result := send.Sent; result <= send.Waiting; result++ {
 			if result == send.OtherJob && kind == "create" {

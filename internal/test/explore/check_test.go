@@ -93,7 +93,7 @@ func (w *world) check(s scenario) (wrong []string) {
 		if slices.Sort(once); len(slices.Compact(once)) < len(once) {
 			fail("sent twice: job %s has the prompts %q", job.ID, job.Prompts)
 		}
-		isRecorded := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Job == job.ID })
+		isRecorded := slices.ContainsFunc(records, func(r journal.Record) bool { return r.JobID == job.ID })
 		switch {
 		case w.everSeen[job.ID]:
 		case unknown > 0:

@@ -59,13 +59,13 @@ func mutants() map[string]mutant {
 			"job/outcome.go", "	out.marks.message.IsClosed, outcome.BecameClosed = true, true\n", "	outcome.BecameClosed = true\n", "closed job",
 		},
 		"a message goes to the job that the name has": {
-			"journal/judge.go", "	case r.Job != w.Job && !j.isGivenUp(r):\n		return OtherJob\n", "", "older state, after -replace, edited",
+			"journal/judge.go", "	case r.JobID != w.JobID && !j.isGivenUp(r):\n		return OtherJob\n", "", "older state, after -replace, edited",
 		},
 		"a message does not hide an unknown create": {
-			"journal/judge.go", "r.Released && r.Job != w.Job:", "r.Released && r.Job != w.Job, r.IsUnknownCreate():", "older state, after -replace, edited",
+			"journal/judge.go", "r.Released && r.JobID != w.JobID:", "r.Released && r.JobID != w.JobID, r.IsUnknownCreate():", "older state, after -replace, edited",
 		},
 		"a killed replacement does not hide a message": {
-			"journal/judge.go", "r.Last == nil, r.Released && r.Job != w.Job:", "r.IsFree():", "message, then -replace, remote state",
+			"journal/judge.go", "r.Last == nil, r.Released && r.JobID != w.JobID:", "r.IsFree():", "message, then -replace, remote state",
 		},
 		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return UnknownMessage\n	}\n	return AlreadySent\n", "	}\n	return Send\n", message},
 		"a claim that is over may have been sent":    {"journal/judge.go", "	return r.withUnknown()\n", "	s := *r\n	s.Claim = nil\n	return &s\n", create},
@@ -81,7 +81,7 @@ func mutants() map[string]mutant {
 		"no POST without a claim":                                    {"journal/call.go", "		c.taken++\n	}\n	return err\n", "		c.taken++\n	}\n	return nil\n", create},
 		"a claim replaces only what was read":                        {"journal/call.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
 		"nothing is sent before the store has proved its conditions": {"journal/journal.go", "	err := j.store.Prove(ctx)\n", "	var err error\n", create},
-		"the response is recorded before it is used":                 {"journal/call.go", "	r.accept(r.Claim, jobID)\n	c.keep(&r)\n", "	r.accept(r.Claim, jobID)\n	c.letExit()\n", create},
+		"the response is recorded before it is used":                 {"journal/call.go", "	r.setLast(r.Claim, jobID)\n	c.keep(&r)\n", "	r.setLast(r.Claim, jobID)\n	c.letExit()\n", create},
 		"an outcome is offered until the store takes it":             {"journal/call.go", "	if !c.mustRetry(c.write(ctx, r)) {", "	if c.mustRetry(c.write(ctx, r)); true {", "long creates, remote state"},
 		"an adoption is recorded": {
 			"journal/call.go", "	return c.write(context.WithoutCancel(c.ctx), &r)\n", "	return nil\n", "two aliases, one name, one destroyed",
@@ -108,7 +108,7 @@ func mutants() map[string]mutant {
 		"a job is left to a create of the same run": {"journal/journal.go", "		left = j.process.Run\n", "		left = \"\"\n", "other address and alias, destroyed first"},
 		"a job is left to no create of another run": {"journal/judge.go", "r.Left != \"\" && r.Left == j.process.Run }", "r.Left != \"\" }", "terraform destroy"},
 		"a destroy keeps what another object has adopted": {
-			"journal/journal.go", "isWanted = r.Job == o.Job && !r.IsFree() && !o.IsTainted && r.Adoption != o.Adoption\n", "isWanted = false\n", "two aliases, one name, one destroyed",
+			"journal/journal.go", "isWanted = r.JobID == o.JobID && !r.IsFree() && !o.IsTainted && r.Adoption != o.Adoption\n", "isWanted = false\n", "two aliases, one name, one destroyed",
 		},
 		"a destroy releases": {"journal/journal.go", "		r.Released, r.Left = true, left\n", "		r.Left = left\n", "terraform destroy"},
 		"a replacement without its journal fails": {

@@ -165,7 +165,7 @@ func (w *world) fingerprint() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range records {
-		fmt.Fprintf(&b, "record %s job %d released %t left %t", r.Name, jobs[r.Job], r.Released, r.Left != "")
+		fmt.Fprintf(&b, "record %s job %d released %t left %t", r.Name, jobs[r.JobID], r.Released, r.Left != "")
 		fmt.Fprint(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
 		fmt.Fprintln(&b)
 	}
@@ -184,7 +184,7 @@ func (w *world) describe(kind string, r *journal.Request, jobs map[string]int) s
 		return ""
 	}
 	prompt := slices.IndexFunc(prompts, func(p string) bool { return journal.Hash(r.ID, p) == r.Prompt })
-	return fmt.Sprintf(", %s message %t to %d triggers %.3s prompt %d unknown %t unsent %t alive %t age %d given up %t", kind, r.IsMessage, jobs[r.Job],
+	return fmt.Sprintf(", %s message %t to %d triggers %.3s prompt %d unknown %t unsent %t alive %t age %d given up %t", kind, r.IsMessage, jobs[r.JobID],
 		r.Arguments, prompt, r.Unknown, r.Unsent, w.alive(r.Sender), coarse(time.Since(r.SentAt)), strings.Contains(w.shown, r.ID))
 }
 
