@@ -74,7 +74,7 @@ func TestList(t *testing.T) {
 				listed, diags := c.List(t.Context(), true)
 				var got []string
 				for i, job := range listed {
-					if !regexp.MustCompile("^" + job.JobName + ", " + job.ID + ", started at 2.*$").MatchString(job.Name) {
+					if !regexp.MustCompile("^" + job.JobName + ", " + job.ID + ", last sent a prompt at 2.*$").MatchString(job.Name) {
 						t.Error(job.Name)
 					}
 					got = append(got, job.Status+" "+job.JobName)

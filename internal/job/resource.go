@@ -11,7 +11,6 @@ import (
 	"errors"
 	"reflect"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -347,9 +346,8 @@ func checkName(request send.Request, diags *diag.Diagnostics) (ok bool) {
 // assign records that the name has the job, which was imported, without sending anything.
 func (d *ProviderData) assign(ctx context.Context, job *jobModel, out stateWriter) (ok bool) {
 	request := job.request(ctx, job.ID.ValueString())
-	started, _ := time.Parse(time.RFC3339, job.CreatedAt.ValueString())
 	operation := d.Sender.Begin(ctx, request)
-	if err := operation.Assign(ctx, started); err != nil {
+	if err := operation.Assign(ctx); err != nil {
 		addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
 		return false
 	}

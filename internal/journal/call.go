@@ -237,8 +237,8 @@ func (c *Call) Adopt() error {
 
 // Assign records that the name has the wanted message's job, which a person has imported. It sends
 // nothing. If the outcome of a create was unknown, that settles it; if the name had another job,
-// that one is no longer recorded. started may be zero.
-func (c *Call) Assign(ctx context.Context, started time.Time) error {
+// that one is no longer recorded.
+func (c *Call) Assign(ctx context.Context) error {
 	for {
 		if _, _, err := c.Look(ctx); err != nil {
 			return err
@@ -248,7 +248,7 @@ func (c *Call) Assign(ctx context.Context, started time.Time) error {
 		// It counts as a create: a message would make whoever adopts the job wait for its effect. With a
 		// new Adoption, an object at another address, which this apply destroys, does not release the
 		// name.
-		r.Started, r.Last.IsMessage, r.Adoption = started, false, newID()
+		r.Last.IsMessage, r.Adoption = false, newID()
 		//nolint:contextcheck // the CLI's own, without our deadline
 		if err := c.write(context.WithoutCancel(c.ctx), r); !errors.Is(err, ErrTaken) {
 			return err

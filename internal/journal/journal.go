@@ -264,7 +264,7 @@ func (j *Journal) restore(r *Record, o Object) {
 	request := j.request(o.Arguments)
 	request.Prompt = o.PromptHash
 	r.setLast(request, o.JobID)
-	r.Started, r.Adoption = time.Time{}, o.Adoption
+	r.Adoption = o.Adoption
 }
 
 // edit changes the record of an object's name, once no response to its claim can arrive any more.

@@ -20,17 +20,16 @@ import (
 // Record is what is known of a name: its job, and the last request for it. A record is only written
 // over the one that its writer has read.
 type Record struct {
-	Format   int       `json:"format"`
-	Project  string    `json:"project"`
-	Name     string    `json:"name"`
-	JobID    string    `json:"job,omitempty"`      // that the name has, or had before it was released
-	Started  time.Time `json:"started,omitzero"`   // when its create was sent
-	Released bool      `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
-	Left     cli.Run   `json:"left,omitempty"`     // the run whose Delete has left the job to a create of the same run
-	Adoption string    `json:"adoption,omitempty"` // random: only the object whose state also has it can free the name
-	Last     *Request  `json:"last,omitempty"`     // that the service accepted, or may have accepted
-	Claim    *Request  `json:"claim,omitempty"`    // the request that a run sends
-	Write    string    `json:"write"`              // random: who has lost the response to a write recognizes it
+	Format   int      `json:"format"`
+	Project  string   `json:"project"`
+	Name     string   `json:"name"`
+	JobID    string   `json:"job,omitempty"`      // that the name has, or had before it was released
+	Released bool     `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
+	Left     cli.Run  `json:"left,omitempty"`     // the run whose Delete has left the job to a create of the same run
+	Adoption string   `json:"adoption,omitempty"` // random: only the object whose state also has it can free the name
+	Last     *Request `json:"last,omitempty"`     // that the service accepted, or may have accepted
+	Claim    *Request `json:"claim,omitempty"`    // the request that a run sends
+	Write    string   `json:"write"`              // random: who has lost the response to a write recognizes it
 }
 
 // Request is a create or a message.
@@ -155,10 +154,7 @@ func (r *Record) setLast(request *Request, job string) {
 	last := *request
 	last.Deadline, last.Unsent = time.Time{}, false
 	if r.JobID != job || r.IsUnknownCreate() {
-		r.Started, r.Adoption = time.Time{}, ""
-	}
-	if !request.IsMessage {
-		r.Started = request.SentAt
+		r.Adoption = ""
 	}
 	r.Last, r.JobID, r.Claim, r.Released, r.Left = &last, job, nil, false, ""
 }

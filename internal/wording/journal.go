@@ -92,11 +92,7 @@ func ListedUnknown(records []*journal.Record) Diagnostic {
 
 // ListedName is what a query shows of a job.
 func ListedName(r *journal.Record) string {
-	when := ""
-	if !r.Started.IsZero() {
-		when = ", started at " + timestamp(r.Started)
-	}
-	return escape.Printable(fmt.Sprintf("%s, %s%s", r.Name, r.JobID, when))
+	return escape.Printable(fmt.Sprintf("%s, %s, last sent a prompt at %s", r.Name, r.JobID, sentAt(r)))
 }
 
 // sentAt is when the last request of a record was sent.

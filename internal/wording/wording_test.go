@@ -148,7 +148,7 @@ const requestID = "abcdefghijklmnop" + foreign
 func recordOf(job string) *journal.Record {
 	sent := time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC)
 	return &journal.Record{
-		Project: "proj_1" + foreign, Name: "docs" + foreign, JobID: job, Started: sent,
+		Project: "proj_1" + foreign, Name: "docs" + foreign, JobID: job,
 		Last: &journal.Request{ID: requestID, SentAt: sent},
 	}
 }

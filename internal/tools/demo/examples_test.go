@@ -90,7 +90,7 @@ func examples() map[string]example {
 			files:     []string{lists + "list-resource.tfquery.hcl", jobs + "resource_write_only.tf", jobs + "reference.md"},
 			terraform: "1.14.0", tofu: "-",
 			then: func(s *trial) {
-				if text := s.call("query"); !strings.Contains(text, "reference, "+s.service.Jobs()[0].ID+", started at ") {
+				if text := s.call("query"); !strings.Contains(text, "reference, "+s.service.Jobs()[0].ID+", last sent a prompt at ") {
 					s.Error(text)
 				}
 			},
