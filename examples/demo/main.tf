@@ -16,10 +16,10 @@ variable "release" {
 resource "agent_job" "docs" {
   name     = "release-docs"
   prompt   = "Document ${var.release}: update the guides it affects, and write release notes from CHANGELOG.md."
-  triggers = { release = var.release } # another release starts another job
+  triggers = { release = var.release }
 }
 
-# Once the job is done. After a lost state it runs again, and finds both done.
+# After a lost state it runs again, and finds both done.
 resource "terraform_data" "release" {
   triggers_replace = [agent_job.docs.id, agent_job.docs.pr_link]
 

@@ -37,7 +37,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required:            true,
-				MarkdownDescription: "Name of the job, unique in a project of a state, and not sent. Another name is another job.",
+				MarkdownDescription: "Name of the job, unique in a project of a state, and not sent. A change starts another job.",
 				Validators:          []validator.String{stringvalidator.UTF8LengthBetween(1, 256)},
 			},
 			"prompt": schema.StringAttribute{

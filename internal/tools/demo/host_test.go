@@ -35,7 +35,15 @@ var (
 )
 
 func (h *host) ran(environment string, outputs map[string]string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.environment, h.outputs = environment, outputs
+}
+
+func (h *host) stored() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return string(h.state)
 }
 
 func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -486,7 +486,7 @@ func cutShort(t *testing.T, inBucket bool) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := startPipeline(t, time.Hour)
-			stored := func() any { return string(r.host.state) }
+			stored := func() any { return r.host.stored() }
 			if inBucket {
 				r.useBucket()
 				stored = func() any { return r.bucket.objects() }
