@@ -54,12 +54,13 @@ func (s *Sender) foresee(
 	}
 	job, err := read(ctx, record.Project, record.JobID)
 	hasArguments := record.HasArguments(r.Wanted)
-	isActive := err == nil && (!job.Status.Terminal() || record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt))
+	isActive := err == nil && !job.Status.Terminal()
+	isPerhaps := err == nil && record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt)
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):
 	case err != nil && hasArguments:
 		out.Result, out.Err = Unreadable, err
-	case isActive && hasArguments: // a name has no two running jobs with the same arguments
+	case (isActive || isPerhaps) && hasArguments: // a name has no two running jobs with the same arguments
 		out.Result = Running
 	case err != nil, isActive, hasArguments && job.Status == agentapi.StatusCompleted:
 		out.Beside = record

@@ -45,8 +45,8 @@ func TestForesee_beside(t *testing.T) {
 		{agentapi.StatusFailed, none, "sent", "sent"},
 		{agentapi.StatusArchived, none, "sent", "sent"},
 		{agentapi.StatusCompleted, message, beside, "sent"},
-		{agentapi.StatusCompleted, recent, "running", beside}, // the status may be that of before the message
-		{agentapi.StatusFailed, recent, "running", beside},
+		{agentapi.StatusCompleted, recent, "running", "sent"}, // the status may be that of before the message
+		{agentapi.StatusFailed, recent, "running", "sent"},
 		{gone, none, "sent", "sent"},
 		{gone, recent, "sent", "sent"},
 		{down, none, "unreadable", beside},

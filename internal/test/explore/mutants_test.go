@@ -49,9 +49,9 @@ func mutants() map[string]mutant {
 
 		"an unknown create stops":    {"journal/judge.go", "	case r.IsUnknownCreate():\n		return UnknownCreate\n", "", create},
 		"the same request adopts":    {"journal/judge.go", "	case r.isFor(w):\n		return Adopt\n", "", create},
-		"a name has one running job": {"send/foresee.go", "	case isActive && hasArguments: ", "	case false: ", "state lost, edited"},
+		"a name has one running job": {"send/foresee.go", "	case (isActive || isPerhaps) && hasArguments: ", "	case false: ", "state lost, edited"},
 		"a job whose message is new runs": {
-			"send/foresee.go", " || record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt))", ")", "message, then the state lost, edited",
+			"send/foresee.go", "err == nil && record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt)\n", "false\n", "message, then the state lost, edited",
 		},
 		"a request given up sends":   {"journal/judge.go", "	case r.Last == nil, j.isGivenUp(r), ", "	case r.Last == nil, ", "create, and a decision"},
 		"a job given up is replaced": {"job/decide.go", "	case e.isGivenUp, options", "	case options", "forget"},
