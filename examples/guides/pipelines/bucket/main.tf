@@ -27,6 +27,7 @@ variable "repositories" {
     GitHub: repo:OWNER/NAME:environment:agent-plan, and ...:agent-apply, which only the protected branch may use.
     Newer repositories have OWNER@ID/NAME@ID there: gh api repos/OWNER/NAME/actions/oidc/customization/sub shows it.
     GitLab: project_path:GROUP/PROJECT:ref_type:branch:ref:*, and ...:ref:main, the protected branch.
+    Such as: { docs = { prefixes = ["agent"], plan = ["repo:acme/docs:environment:agent-plan"], apply = ["repo:acme/docs:environment:agent-apply"] } }
   EOT
   type = map(object({
     prefixes = list(string)
