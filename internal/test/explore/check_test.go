@@ -103,7 +103,7 @@ func (w *world) check(s scenario) (wrong []string) {
 		case (blocked > 0 || !s.isSimple()) && strings.Contains(w.shown, job.ID), isRecorded && !s.isSimple(): // "terraform query" lists it
 		default:
 			kind := "lost"
-			if !s.isSimple() && w.outlived() {
+			if !s.isSimple() && (w.outlived() || s.hides) {
 				kind = lastOnly
 			}
 			fail(kind+": job %s was paid for, and is in no state", job.ID)
