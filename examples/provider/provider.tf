@@ -9,7 +9,7 @@ terraform {
 
 # Reads AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID.
 provider "agent" {
-  max_new_jobs = 5 # in one run
+  max_new_jobs = 5
 }
 
 resource "agent_job" "quickstart" {

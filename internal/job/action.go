@@ -250,7 +250,7 @@ func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 		"prompt": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: prompt + " Set either this or `prompt_wo`. " +
-				"Shown and stored in plans, but not in the state.",
+				"Stored in plans, but not in the state.",
 			Validators: []validator.String{validPrompt()},
 		},
 		"prompt_wo": schema.StringAttribute{

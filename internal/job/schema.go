@@ -27,13 +27,13 @@ import (
 // These are shared by resource and actions.
 const (
 	waitDescription     = "How to wait for the job."
-	timeoutsDescription = "How long to wait, such as `90m`. After that, the run fails and the job keeps running."
+	timeoutsDescription = "How long to wait, such as `90m`. Then the run fails, and the job keeps running."
 )
 
 func jobSchema(ctx context.Context) schema.Schema {
 	s := schema.Schema{
 		MarkdownDescription: "Sends a prompt to the agent service as a job, and waits until it finishes.\n\n" +
-			"The service cannot cancel a job: destroying the resource only removes it from the state.",
+			"The service cannot cancel a job: a destroy removes it from the state, and frees its name.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required:            true,
@@ -50,7 +50,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Optional:  true,
 				WriteOnly: true,
 				MarkdownDescription: "Like `prompt`, but not in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
-					"The apply sends its own value, even if the plan had another one.",
+					"What is sent is the value in the apply, even if the plan had another one.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"prompt_wo_hash": schema.StringAttribute{
@@ -72,7 +72,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"status": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "`active` while the agent works, then `completed`, `failed` or `archived`. Any other status counts as unfinished.",
+				MarkdownDescription: "`completed`, `failed` or `archived`. Anything else, such as `active`, is unfinished.",
 			},
 			"source": schema.SingleNestedAttribute{
 				Computed:            true,

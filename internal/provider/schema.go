@@ -18,8 +18,7 @@ import (
 
 func providerSchema() schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "Runs jobs of a documentation agent: sends a prompt, waits until the job finishes, " +
-			"and returns the link of its pull request, if there is one.",
+		MarkdownDescription: "Runs jobs of a documentation agent, and returns the links of their pull requests.",
 		Attributes: map[string]schema.Attribute{
 			"base_url": schema.StringAttribute{
 				Optional: true,

@@ -1,15 +1,10 @@
-variable "release" {
-  type    = string
-  default = "2.4.0"
-}
-
 resource "agent_job" "release_notes" {
   name       = "release-notes"
   prompt     = "Write the release notes of the latest release"
   project_id = "proj_123"
 
   # A new value starts a new job.
-  triggers = { release = var.release }
+  triggers = { release = "2.4.0" }
 
   wait {
     on_failure = "warn"
