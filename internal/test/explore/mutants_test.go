@@ -49,7 +49,7 @@ func mutants() map[string]mutant {
 
 		"an unknown create stops":    {"journal/judge.go", "	case r.IsUnknownCreate():\n		return UnknownCreate\n", "", create},
 		"the same request adopts":    {"journal/judge.go", "	case r.isFor(w):\n		return Adopt\n", "", create},
-		"a name has one running job": {"send/foresee.go", "	case (isActive || isPerhaps) && hasArguments: ", "	case false: ", "state lost, edited"},
+		"a name has one running job": {"send/foresee.go", "	case (isActive || isPerhaps) && hasArguments: ", "	case (isActive || isPerhaps) && false: ", "state lost, edited"},
 		"a job whose message is new runs": {
 			"send/foresee.go", "err == nil && record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt)\n", "false\n", "message, then the state lost, edited",
 		},
