@@ -475,6 +475,7 @@ func TestDamagedRecord(t *testing.T) {
 		func(r *Record) { r.Name = "N" }, // as readable
 		func(r *Record) { r.JobID = hostile },
 		func(r *Record) { r.Last.ID = hostile },
+		func(r *Record) { r.Last.ID = "" },
 		func(r *Record) { r.Last.JobID = hostile },
 		func(r *Record) { r.Claim = &Request{ID: hostile} },
 		func(r *Record) { r.Claim = &Request{ID: claimID, JobID: hostile} },

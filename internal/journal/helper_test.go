@@ -56,7 +56,7 @@ func (w *world) hasEnded(s cli.ProcessID) bool {
 func (w *world) record(name string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r, err := decode(w.kept[key("p", name)].Body, key("p", name))
+	r, err := decode(w.kept[key("p", name)].Body, key("p", name), true)
 	if err != nil {
 		return "nothing"
 	}
@@ -218,7 +218,7 @@ func (c *client) Put(ctx context.Context, over store.Text, body []byte) (store.T
 func (w *world) put(over store.Text, body []byte) (store.Text, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r, err := decode(body, over.Key)
+	r, err := decode(body, over.Key, true)
 	switch {
 	case w.kept[over.Key].Version != over.Version:
 		return store.Text{}, store.ErrConflict

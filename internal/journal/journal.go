@@ -107,7 +107,7 @@ func (j *Journal) read(ctx context.Context, key string) (*Record, store.Text, er
 	if err != nil || !text.Exists() {
 		return nil, text, j.failed("read", err)
 	}
-	r, err := decode(text.Body, key)
+	r, err := decode(text.Body, key, j.Keeps())
 	if err != nil {
 		return nil, text, j.failed("read", fmt.Errorf("%s: %w", j.store.Place().Of(key), err))
 	}
@@ -143,7 +143,7 @@ func (j *Journal) put(ctx context.Context, r *Record, over store.Text) (there st
 		case readErr != nil: // the conflict may be with this write itself
 			return over, nil, j.failed("read", readErr)
 		case there.Version != over.Version:
-			now, _ = decode(there.Body, over.Key) // nil if it cannot be read
+			now, _ = decode(there.Body, over.Key, j.Keeps()) // nil if it cannot be read
 			return there, now, ErrTaken
 		}
 		// Nothing shows the other write yet.

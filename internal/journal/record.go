@@ -58,14 +58,15 @@ func ValidID(id string) bool {
 	return len(id) == idLength && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// decode reads the record of a key. A damaged one may be about any request, so it is an error.
-func decode(text []byte, at string) (*Record, error) {
+// decode reads the record of a key. A damaged one may be about any request, so it is an error. hasIDs:
+// its requests have ids, as they do but in memory.
+func decode(text []byte, at string, hasIDs bool) (*Record, error) {
 	r := new(Record)
 	err := json.Unmarshal(text, r)
 	switch {
 	case err == nil && r.Format > format:
 		return nil, fmt.Errorf("a later version of the provider has written the record of %.200q: use that version", r.Name)
-	case err != nil, r.Format < format, key(r.Project, r.Name) != at, !r.hasValidIDs():
+	case err != nil, r.Format < format, key(r.Project, r.Name) != at, !r.hasValidIDs(hasIDs):
 		return nil, fmt.Errorf("the record is damaged: restore it, or delete it if you know that the name has no job")
 	}
 	return r, nil
@@ -73,7 +74,7 @@ func decode(text []byte, at string) (*Record, error) {
 
 // hasValidIDs reports whether all ids can be such: they become paths of requests, and parts of
 // commands to paste.
-func (r *Record) hasValidIDs() bool {
+func (r *Record) hasValidIDs(hasIDs bool) bool {
 	jobs, requests := []string{r.JobID}, []string{}
 	for _, request := range []*Request{r.Last, r.Claim} {
 		if request != nil {
@@ -81,7 +82,7 @@ func (r *Record) hasValidIDs() bool {
 		}
 	}
 	return !slices.ContainsFunc(jobs, func(id string) bool { return id != "" && !agentapi.ValidID(id) }) &&
-		!slices.ContainsFunc(requests, func(id string) bool { return id != "" && !ValidID(id) })
+		!slices.ContainsFunc(requests, func(id string) bool { return (hasIDs || id != "") && !ValidID(id) })
 }
 
 // key is the key of the record of a name: readable, with a hash that tells names apart even where

@@ -38,7 +38,7 @@ func FuzzRecord(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		at := key("p", "n")
-		r, err := decode(text, at)
+		r, err := decode(text, at, true)
 		if err != nil {
 			return
 		}
@@ -57,7 +57,7 @@ func FuzzRecord(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := decode(text, at); err != nil {
+			if _, err := decode(text, at, true); err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
 		}
