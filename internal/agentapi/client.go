@@ -66,13 +66,13 @@ func New(config Config) *Client {
 	}
 }
 
-// Recorder records the outcome of a POST, so that a crash does not lose it. Sending is called
+// Recorder records the outcome of a POST, so that a crash does not lose it. Claim is called
 // when an attempt has its turn and a connection, BeforeBody just before its body is sent, and one of
 // the others, before anything is logged, when the response names the job, when the attempt had
-// no effect, or when its outcome is unknown. After an error of Sending or BeforeBody nothing is sent.
-// After one of Sending, no other method is called.
+// no effect, or when its outcome is unknown. After an error of Claim or BeforeBody nothing is sent.
+// After one of Claim, no other method is called.
 type Recorder interface {
-	Sending() error
+	Claim() error
 	BeforeBody() error
 	Accepted(jobID string)
 	Withdrawn()

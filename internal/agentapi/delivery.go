@@ -40,7 +40,7 @@ var errPaused = errors.New("the service's rate limit pauses requests")
 func (d *delivery) connect(conn net.Conn) {
 	obstacle, isRecorded := d.stopped(), false
 	if obstacle == nil {
-		obstacle = d.recorder.Sending()
+		obstacle = d.recorder.Claim()
 		isRecorded = obstacle == nil
 	}
 	if obstacle == nil { // recording may have taken long, and the run may have been stopped meanwhile

@@ -112,7 +112,7 @@ type counter struct {
 	latency time.Duration
 }
 
-func (c counter) Sending() error    { time.Sleep(c.latency); c.Add(1); return nil }
+func (c counter) Claim() error      { time.Sleep(c.latency); c.Add(1); return nil }
 func (c counter) BeforeBody() error { return nil }
 func (c counter) Accepted(string)   { c.Add(-1) }
 func (c counter) Withdrawn()        { c.Add(-1) }

@@ -89,7 +89,7 @@ type recorder struct {
 	calls   []string
 }
 
-func (r *recorder) Sending() error {
+func (r *recorder) Claim() error {
 	r.calls = append(r.calls, "sending")
 	return r.refuses
 }

@@ -152,7 +152,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	request := send.Request{Wanted: journal.Wanted{Project: project, JobID: target.ID}, Body: prompts.newJob()}
 	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
 	switch {
-	case outcome.Result != send.Sent:
+	case outcome.Result != send.Accepted:
 		addError(&resp.Diagnostics, wording.NotAccepted(outcome, request))
 	case a.kind == send.Create:
 		i.progress("Job %s started in project %s.", outcome.Job.ID, project)

@@ -35,9 +35,9 @@ type messageMarks struct {
 
 // recordMarks are about the record of the job's name.
 type recordMarks struct {
-	// Adoption is what the record of the name had as its Adoption when this object got the job. If
-	// another object has adopted the job since, Delete does not free the name.
-	Adoption string `json:"adoption,omitempty"`
+	// Holder is the Holder that the record had when this object got the job. If the record has another
+	// one now, another object has adopted the job, and Delete does not free the name.
+	Holder string `json:"holder,omitempty"`
 }
 
 // groups are the marks by their keys in the private state.

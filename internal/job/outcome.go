@@ -44,7 +44,7 @@ func saveOutcome(
 	case outcome.Result == send.Adopted && lastMessage != nil:
 		marks.SentAt, marks.Unconfirmed = lastMessage.SentAt, lastMessage.Unknown
 	}
-	out.marks.record.Adoption = operation.Adoption()
+	out.marks.record.Holder = operation.Holder()
 	out.save(ctx, job)
 	return warnings
 }
@@ -55,7 +55,7 @@ func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, isOwn
 		WarnAt(out.diags, path.Root("name"), wording.BesideAnother(request, outcome.Beside))
 	}
 	switch outcome.Result {
-	case send.Sent:
+	case send.Accepted:
 	case send.Adopted:
 		if !isOwn { // else this run has removed the object that had the job, so it is no news
 			addWarning(out.diags, wording.Adopted(outcome, request))

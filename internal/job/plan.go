@@ -82,7 +82,7 @@ func (d *ProviderData) planCreate(
 	}
 	options := readWaitOptions(ctx, plan.Wait, diags)
 	request.Replaces, request.RetryFailed = replaced, options.onFailure == onRetry || options.mayRetry
-	foreseen := send.Outcome{Result: send.Sent}
+	foreseen := send.Outcome{Result: send.Accepted}
 	isKnown := plan.areArgumentsKnown(ctx) && d.Sender.Client != nil // else the journal is not configured yet
 	if isKnown {
 		var err error
@@ -192,7 +192,7 @@ func (d *ProviderData) foreseeMessage(
 	ctx context.Context, plan, state *jobModel, diags *diag.Diagnostics,
 ) (foreseen send.Outcome, isRecordKnown bool) {
 	if plan.promptEffect(state) == keepPrompt || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
-		return send.Outcome{Result: send.Sent}, true
+		return send.Outcome{Result: send.Accepted}, true
 	}
 	foreseen, err := d.Sender.Foresee(ctx, plan.request(ctx, state.ID.ValueString()))
 	d.reportJournalError(err, diags)

@@ -243,7 +243,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
 	defer cancel()
 	outcome := operation.Send(ctx)
-	if isCounted && (outcome.Result == send.Sent || outcome.Result == send.Unknown) {
+	if isCounted && (outcome.Result == send.Accepted || outcome.Result == send.Unknown) {
 		job.Messages = types.Int64Value(job.Messages.ValueInt64() + 1)
 	}
 	saveOutcome(ctx, &job, outcome, operation, out) // a later read reports an invalid link
@@ -251,7 +251,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	sayOutcome(&job, outcome, request, false, out)
 	if outcome.Job != nil && options.enabled {
 		after := wait.Resumed
-		if outcome.Result == send.Sent {
+		if outcome.Result == send.Accepted {
 			after = wait.Messaged
 		}
 		r.provider.await(ctx, &job, after, options, out)
@@ -278,7 +278,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	object := journal.Object{
 		Project: job.ProjectID.ValueString(), Name: job.Name.ValueString(), JobID: job.ID.ValueString(),
 		Arguments: job.request(ctx, "").Arguments, PromptHash: job.hashOfPrompt(),
-		Adoption: marks.record.Adoption, IsTainted: carried.isOfTainted(),
+		Holder: marks.record.Holder, IsTainted: carried.isOfTainted(),
 	}
 	isWanted, err := false, j.Unusable()
 	switch fate := carried.fate(job.projectAndName()); {
@@ -351,6 +351,6 @@ func (d *ProviderData) assign(ctx context.Context, job *jobModel, out stateWrite
 		addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
 		return false
 	}
-	out.marks.record.Adoption = operation.Adoption()
+	out.marks.record.Holder = operation.Holder()
 	return true
 }

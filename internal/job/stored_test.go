@@ -94,7 +94,7 @@ func TestMarks_stored(t *testing.T) {
 	}, private{}
 	want := marks{
 		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, IsMissing: true, IsClosed: true},
-		recordMarks{Adoption: "random"},
+		recordMarks{Holder: "random"},
 		replacement{Job: "job_1", MayBeSame: true, By: &projectAndName{"proj_1", "docs"}},
 	}
 	m := readMarks(t.Context(), read)

@@ -227,11 +227,11 @@ func (c *Call) Withdrawn() {
 	c.keep(&r)
 }
 
-// Adopt records a new Adoption of the job. An object that had the job before, for example at
-// another address, can then no longer free its name.
+// Adopt records that another object holds the job from now on. The one that had it before, for example
+// at another address, can then no longer free its name.
 func (c *Call) Adopt() error {
 	r := *c.looked
-	r.Adoption, r.Released, r.Left = newID(), false, "" // a Delete of this run may have left the job
+	r.Holder, r.Released, r.Left = newID(), false, "" // a Delete of this run may have left the job
 	return c.write(context.WithoutCancel(c.ctx), &r)
 }
 
@@ -246,9 +246,9 @@ func (c *Call) Assign(ctx context.Context) error {
 		r := c.claimed(false)
 		r.setLast(r.Claim, c.wanted.JobID)
 		// It counts as a create: a message would make whoever adopts the job wait for its effect. With a
-		// new Adoption, an object at another address, which this apply destroys, does not release the
+		// new Holder, an object at another address, which this apply destroys, does not release the
 		// name.
-		r.Last.IsMessage, r.Adoption = false, newID()
+		r.Last.IsMessage, r.Holder = false, newID()
 		//nolint:contextcheck // the CLI's own, without our deadline
 		if err := c.write(context.WithoutCancel(c.ctx), r); !errors.Is(err, ErrTaken) {
 			return err
@@ -256,13 +256,13 @@ func (c *Call) Assign(ctx context.Context) error {
 	}
 }
 
-// Adoption is that of the record which the call has read or written. The state keeps it, for
+// Holder is that of the record which the call has read or written. The private state keeps it, for
 // Delete.
-func (c *Call) Adoption() string {
+func (c *Call) Holder() string {
 	if c.written == nil {
-		return c.looked.Adoption
+		return c.looked.Holder
 	}
-	return c.written.Adoption
+	return c.written.Holder
 }
 
 // Written returns the record of the call's own request, or nil without one.

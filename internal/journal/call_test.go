@@ -112,8 +112,8 @@ func TestCall_taken(t *testing.T) {
 		verdict, r, err := slow.Look(t.Context())
 		want(t, "verdict", verdicts[verdict], "already sent")
 		want(t, "accesses", ops.took(), "get get get")
-		if r.JobID != "J" || r.Adoption == "" || slow.Adoption() != r.Adoption || err != nil || time.Since(began) != time.Second {
-			t.Errorf("%+v, adoption %s, %v after %v", r, slow.Adoption(), err, time.Since(began))
+		if r.JobID != "J" || r.Holder == "" || slow.Holder() != r.Holder || err != nil || time.Since(began) != time.Second {
+			t.Errorf("%+v, adoption %s, %v after %v", r, slow.Holder(), err, time.Since(began))
 		}
 		<-accepted
 	})

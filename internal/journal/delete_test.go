@@ -60,10 +60,10 @@ func (w *world) creates(t *testing.T, wanted map[string]string) {
 func TestDelete_N23(t *testing.T) {
 	const unchanged = ""
 	type looks = map[string]string
-	theirs := func(r *Record) { r.Adoption = "theirs" }
+	theirs := func(r *Record) { r.Holder = "theirs" }
 	tainted := func(o *Object) { o.IsTainted = true }
 	withoutHash := func(o *Object) { o.PromptHash = "" }
-	own := func(o *Object) { o.Adoption = "own" }
+	own := func(o *Object) { o.Holder = "own" }
 	for name, row := range map[string]struct {
 		record *Record
 		object func(*Object)

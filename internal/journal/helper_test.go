@@ -82,7 +82,7 @@ func short(r *Record) string {
 	for _, note := range []struct {
 		is   bool
 		text string
-	}{{r.Released, "released"}, {r.Left != "", "left by " + string(r.Left)}, {r.Adoption != "", "adopted"}} {
+	}{{r.Released, "released"}, {r.Left != "", "left by " + string(r.Left)}, {r.Holder != "", "adopted"}} {
 		if note.is {
 			parts = append(parts, note.text)
 		}

@@ -213,8 +213,8 @@ type Object struct {
 	Project, Name, JobID string
 	Arguments            string // as those of Wanted
 	PromptHash           string // of the last prompt: see the function; empty if the state knows none
-	Adoption             string // as the state has it: see Record
-	IsTainted            bool   // no call gives its Delete the Adoption, so it is not compared
+	Holder               string // as the state has it: see Record
+	IsTainted            bool   // its Delete gets no private state, so no Holder to compare
 }
 
 // Free frees the name of an object that is removed. It does nothing if the name has another job by
@@ -229,7 +229,7 @@ func (j *Journal) Free(ctx context.Context, o Object, leaves bool) (isWanted boo
 		if leaves && r.Last == nil {
 			j.restore(r, o)
 		}
-		isWanted = r.JobID == o.JobID && !r.IsFree() && !o.IsTainted && r.Adoption != o.Adoption
+		isWanted = r.JobID == o.JobID && !r.IsFree() && !o.IsTainted && r.Holder != o.Holder
 		if r.JobID != o.JobID || isWanted || r.Released && r.Left == left {
 			return false
 		}
@@ -264,7 +264,7 @@ func (j *Journal) restore(r *Record, o Object) {
 	request := j.request(o.Arguments)
 	request.Prompt = o.PromptHash
 	r.setLast(request, o.JobID)
-	r.Adoption = o.Adoption
+	r.Holder = o.Holder
 }
 
 // edit changes the record of an object's name, once no response to its claim can arrive any more.

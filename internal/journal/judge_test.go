@@ -29,7 +29,7 @@ func has(job, prompt, triggers string, edits ...func(*Record)) *Record {
 
 func released(r *Record)  { r.Released = true }
 func unknown(r *Record)   { r.Last.Unknown = true }
-func adopted(r *Record)   { r.Adoption = "own" }
+func adopted(r *Record)   { r.Holder = "own" }
 func noted(r *Record)     { r.Last.Prompt = PromptHash(r.JobID, "x") } // as a Delete notes the prompt x
 func isMessage(r *Record) { r.Last.IsMessage, r.Last.JobID = true, r.JobID }
 

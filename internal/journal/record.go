@@ -26,7 +26,7 @@ type Record struct {
 	JobID    string   `json:"job,omitempty"`      // that the name has, or had before it was released
 	Released bool     `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
 	Left     cli.Run  `json:"left,omitempty"`     // the run whose Delete has left the job to a create of the same run
-	Adoption string   `json:"adoption,omitempty"` // random: only the object whose state also has it can free the name
+	Holder   string   `json:"holder,omitempty"`   // random, also in the private state of the object that holds the job: only that frees the name
 	Last     *Request `json:"last,omitempty"`     // that the service accepted, or may have accepted
 	Claim    *Request `json:"claim,omitempty"`    // the request that a run sends
 	Write    string   `json:"write"`              // random: who has lost the response to a write recognizes it
@@ -155,7 +155,7 @@ func (r *Record) setLast(request *Request, job string) {
 	last := *request
 	last.Deadline, last.Unsent = time.Time{}, false
 	if r.JobID != job || r.IsUnknownCreate() {
-		r.Adoption = ""
+		r.Holder = ""
 	}
 	r.Last, r.JobID, r.Claim, r.Released, r.Left = &last, job, nil, false, ""
 }

@@ -14,7 +14,7 @@ import (
 // What an apply does because of a verdict, and what a plan makes of that, is decided here alone.
 
 // Sends reports whether an apply sends something, if this is what a plan foresees.
-func (r Result) Sends() bool { return r == Sent }
+func (r Result) Sends() bool { return r == Accepted }
 
 // Stops reports whether an apply waits, or fails until something changes, if this is what a plan
 // foresees.
@@ -29,12 +29,12 @@ func (r Result) Counts() bool { return r == AlreadySent || r == EarlierUnknown |
 // the record may change it.
 func results(v journal.Verdict) Result {
 	return [...]Result{
-		journal.Send: Sent, journal.Wait: Waiting, journal.Adopt: Adopted, journal.Beside: Sent, journal.UnknownCreate: EarlierUnknown,
+		journal.Send: Accepted, journal.Wait: Waiting, journal.Adopt: Adopted, journal.Beside: Accepted, journal.UnknownCreate: EarlierUnknown,
 		journal.AlreadySent: AlreadySent, journal.UnknownMessage: EarlierUnknown, journal.OtherJob: OtherJob,
 	}[v]
 }
 
-// Foresee tells a plan what its apply would do: its Result is what that would return, and Sent if it
+// Foresee tells a plan what its apply would do: its Result is what that would return, and Accepted if it
 // would send. Without a record, and with an error of the journal, it would.
 func (s *Sender) Foresee(ctx context.Context, r Request) (Outcome, error) {
 	verdict, record, err := s.Journal.Peek(ctx, r.Wanted)
@@ -48,7 +48,7 @@ func (s *Sender) foresee(
 	out := Outcome{Result: results(verdict), Record: record}
 	switch {
 	case verdict != journal.Wait && r.Replaces != "" && record != nil && record.JobID == r.Replaces:
-		return Outcome{Result: Sent, Record: record} // the Delete frees the name
+		return Outcome{Result: Accepted, Record: record} // the Delete frees the name
 	case verdict != journal.Beside:
 		return out
 	}

@@ -80,7 +80,7 @@ func TestForesee_beside(t *testing.T) {
 }
 
 var resultNames = map[Result]string{
-	Sent: "sent", Adopted: "adopted", AlreadySent: "already sent", NoEffect: "no effect", Unknown: "unknown", EarlierUnknown: "earlier unknown",
+	Accepted: "sent", Adopted: "adopted", AlreadySent: "already sent", NoEffect: "no effect", Unknown: "unknown", EarlierUnknown: "earlier unknown",
 	Running: "running", OtherJob: "other job", Unreadable: "unreadable", JournalUnusable: "journal", BeyondLimit: "beyond limit",
 	NotAdopted: "not adopted", Closed: "closed", Waiting: "waiting",
 }
@@ -109,7 +109,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"id":"NEW","status":"active"}`)
 	default:
 		read := "read " + r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-		if records, err := s.journal.All(r.Context()); err != nil || len(records) == 1 && records[0].Adoption != "" {
+		if records, err := s.journal.All(r.Context()); err != nil || len(records) == 1 && records[0].Holder != "" {
 			read += ", adopted"
 		}
 		s.requests = append(s.requests, read)

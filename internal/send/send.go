@@ -53,8 +53,8 @@ type Result int
 
 // The results. Nothing was sent, unless they say otherwise.
 const (
-	// Sent: the service accepted the request, and Job is its response.
-	Sent Result = iota + 1
+	// Accepted: the service accepted the request, and Job is its response.
+	Accepted Result = iota + 1
 	// Adopted: an earlier run had sent the create, and Job is as it is now.
 	Adopted
 	// AlreadySent: an earlier run had sent the message, and Job is as it is now.
@@ -104,7 +104,7 @@ type Sender struct {
 }
 
 // Operation is one call of the CLI that sends a request. The client tells it what it does with the
-// request. The embedded Call records that, and Sending also counts it within the limit.
+// request. The embedded Call records that, and Claim also counts it within the limit.
 type Operation struct {
 	*journal.Call
 
@@ -139,7 +139,7 @@ const (
 func (o *Operation) Send(ctx context.Context) Outcome {
 	out := o.send(ctx)
 	isMessage := o.Request.Kind() == Message
-	if out.Result == Sent || out.Result == Unknown {
+	if out.Result == Accepted || out.Result == Unknown {
 		out.Beside = o.beside
 	}
 	switch {
@@ -204,16 +204,16 @@ func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
 	return o.sender.Client.CreateJob(ctx, r.Project, r.Body, o)
 }
 
-// Sending claims the name of the request, and counts it within the limit.
-func (o *Operation) Sending() error {
+// Claim claims the name of the request, and counts it within the limit.
+func (o *Operation) Claim() error {
 	limits, kind := &o.sender.Limits, o.Request.Kind()
 	if o.isCounted {
-		return o.Claim()
+		return o.Call.Claim()
 	}
 	if err := limits.check(kind); err != nil { // nothing is written
 		return err
 	}
-	if err := o.Claim(); err != nil { // the name may have a job to adopt, which counts for no limit
+	if err := o.Call.Claim(); err != nil { // the name may have a job to adopt, which counts for no limit
 		return err
 	}
 	if err := limits.take(kind); err != nil { // others were counted meanwhile
@@ -228,7 +228,7 @@ func (o *Operation) Sending() error {
 func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 	switch {
 	case err == nil:
-		return Outcome{Result: Sent, Job: job}
+		return Outcome{Result: Accepted, Job: job}
 	case errors.Is(err, agentapi.ErrNotSent), errors.Is(err, agentapi.ErrRefused):
 		return Outcome{Result: NoEffect, Err: err}
 	}
@@ -239,7 +239,7 @@ func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record *journal.Record) (Outcome, step) {
 	out := o.sender.foresee(ctx, o.Request, verdict, record, o.sender.Client.FindJob)
 	switch {
-	case out.Result == Sent:
+	case out.Result == Accepted:
 		return out, post
 	case out.Result == Adopted && o.Request.PlannedJob != "" && o.Request.PlannedJob != record.JobID:
 		return Outcome{Result: NotAdopted}, stop

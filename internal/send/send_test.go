@@ -26,7 +26,7 @@ import (
 // What is not known to have had no effect may have had one, and is not sent again.
 func TestOutcome(t *testing.T) {
 	for err, want := range map[error]Result{
-		nil: Sent,
+		nil: Accepted,
 		&agentapi.Error{Class: agentapi.ErrNotSent}:        NoEffect,
 		&agentapi.Error{Class: agentapi.ErrRefused}:        NoEffect,
 		&agentapi.Error{Class: agentapi.ErrUnknownOutcome}: Unknown,

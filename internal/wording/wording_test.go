@@ -132,7 +132,7 @@ func TestForeseen(t *testing.T) {
 			t.Errorf("%q is missing in: %s", want, got.Detail)
 		}
 	}
-	for _, result := range []send.Result{send.Sent, send.Adopted, send.AlreadySent, send.Closed} {
+	for _, result := range []send.Result{send.Accepted, send.Adopted, send.AlreadySent, send.Closed} {
 		if got, isNeeded := Foreseen(send.Outcome{Result: result, Record: record}, request); isNeeded {
 			t.Errorf("%d: %s", result, got.Detail)
 		}
@@ -175,7 +175,7 @@ func TestTexts_complete(t *testing.T) {
 		"create":  {Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign}, PlannedJob: "job_1"},
 		"message": {Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign, JobID: "job_1"}, PlannedJob: "job_1"},
 	} {
-		for result := send.Sent; result <= send.Waiting; result++ {
+		for result := send.Accepted; result <= send.Waiting; result++ {
 			if result == send.OtherJob && kind == "create" {
 				continue
 			}

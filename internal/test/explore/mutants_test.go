@@ -35,14 +35,14 @@ func mutants() map[string]mutant {
 		},
 		"the provider waits for the response": {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
 		"the id is in the state before the wait": {
-			"job/outcome.go", "	out.marks.record.Adoption = operation.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Adoption()\n	if isMessage {\n		out.save(ctx, job)\n	}\n", create,
+			"job/outcome.go", "	out.marks.record.Holder = operation.Holder()\n	out.save(ctx, job)\n", "	out.marks.record.Holder = operation.Holder()\n	if isMessage {\n		out.save(ctx, job)\n	}\n", create,
 		},
 		"a job that has not finished is red": {
 			"job/await.go", "	addError(out.diags, text)\n", "	addWarning(out.diags, text)\n", "create times out",
 		},
 		"Ctrl-C does not taint": {"job/await.go", "errors.Is(err, context.Canceled)", "false", create},
 		"an accepted message is in the state": {
-			"job/outcome.go", "	out.marks.record.Adoption = operation.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Adoption()\n	if !isMessage {\n		out.save(ctx, job)\n	}\n", message,
+			"job/outcome.go", "	out.marks.record.Holder = operation.Holder()\n	out.save(ctx, job)\n", "	out.marks.record.Holder = operation.Holder()\n	if !isMessage {\n		out.save(ctx, job)\n	}\n", message,
 		},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response"},
@@ -108,7 +108,7 @@ func mutants() map[string]mutant {
 		"a job is left to a create of the same run": {"journal/journal.go", "		left = j.process.Run\n", "		left = \"\"\n", "other address and alias, destroyed first"},
 		"a job is left to no create of another run": {"journal/judge.go", "r.Left != \"\" && r.Left == j.process.Run }", "r.Left != \"\" }", "terraform destroy"},
 		"a destroy keeps what another object has adopted": {
-			"journal/journal.go", "isWanted = r.JobID == o.JobID && !r.IsFree() && !o.IsTainted && r.Adoption != o.Adoption\n", "isWanted = false\n", "two aliases, one name, one destroyed",
+			"journal/journal.go", "isWanted = r.JobID == o.JobID && !r.IsFree() && !o.IsTainted && r.Holder != o.Holder\n", "isWanted = false\n", "two aliases, one name, one destroyed",
 		},
 		"a destroy releases": {"journal/journal.go", "		r.Released, r.Left = true, left\n", "		r.Left = left\n", "terraform destroy"},
 		"a replacement without its journal fails": {

@@ -197,9 +197,9 @@ var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)`)
 func (o *object) normal(jobs map[string]int, records []journal.Record) string {
 	var values map[string][]byte
 	_ = json.Unmarshal(o.Private, &values)
-	var known struct{ Adoption string }
+	var known struct{ Holder string }
 	_ = json.Unmarshal(values["record"], &known)
-	isLast := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Name == o.Get("name") && r.Adoption == known.Adoption })
+	isLast := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Name == o.Get("name") && r.Holder == known.Holder })
 	delete(values, "record")
 	text := fmt.Sprintf("%s, last adopted %t", values, isLast)
 	for id, i := range jobs {
