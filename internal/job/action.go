@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
@@ -127,15 +128,15 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	project := a.provider.projectOr(config.ProjectID, &resp.Diagnostics).ValueString()
 	// Validation found one of them, so its value is null by now, or the CLI has not passed it.
 	if config.Prompt.IsNull() && config.PromptWO.IsNull() {
-		ErrorAt(&resp.Diagnostics, path.Root("prompt_wo"), wording.PromptNotPassed.Of(wording.Job{Project: project}, nil))
+		check.ErrorAt(&resp.Diagnostics, path.Root("prompt_wo"), wording.PromptNotPassed.Of(wording.Job{Project: project}, nil))
 	}
 	prompts := jobModel{Prompt: config.Prompt, PromptWO: config.PromptWO, ProjectID: types.StringValue(project)}
 	if resp.Diagnostics.HasError() || !prompts.checkPrompts(&resp.Diagnostics) {
 		return
 	}
 	if a.kind == send.Message { // the id may have been unknown when it was validated
-		if err := CheckID(config.JobID.ValueString()); err != nil {
-			ErrorAt(&resp.Diagnostics, path.Root("job_id"), wording.InvalidID.Because(err, "The prompt was not sent."))
+		if err := check.ID(config.JobID.ValueString()); err != nil {
+			check.ErrorAt(&resp.Diagnostics, path.Root("job_id"), wording.InvalidID.Because(err, "The prompt was not sent."))
 			return
 		}
 	}
@@ -234,7 +235,7 @@ func sendMessageSchema(ctx context.Context) schema.Schema {
 	attributes["job_id"] = schema.StringAttribute{
 		Required:            true,
 		MarkdownDescription: "Id of the job.",
-		Validators:          []validator.String{ValidID()},
+		Validators:          []validator.String{check.ValidID()},
 	}
 	return schema.Schema{
 		MarkdownDescription: "Sends a follow-up message to a job, whoever started it, and waits until the job finishes again. " +
@@ -263,7 +264,7 @@ func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 		"project_id": schema.StringAttribute{
 			Optional:            true,
 			MarkdownDescription: projectID + " Default: the provider's `project_id`.",
-			Validators:          []validator.String{ValidID()},
+			Validators:          []validator.String{check.ValidID()},
 		},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -75,13 +76,13 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 		"id": schema.StringAttribute{
 			Required:            true,
 			MarkdownDescription: "Id of the job.",
-			Validators:          []validator.String{ValidID()},
+			Validators:          []validator.String{check.ValidID()},
 		},
 		"project_id": schema.StringAttribute{
 			Optional:            true,
 			Computed:            true,
 			MarkdownDescription: "Project of the job. Default: the provider's `project_id`.",
-			Validators:          []validator.String{ValidID()},
+			Validators:          []validator.String{check.ValidID()},
 		},
 	}
 	// What the service returns is described as in the resource.

@@ -22,6 +22,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -144,7 +145,7 @@ func (r *shownJob) set(job *agentapi.Job) diag.Diagnostics {
 	r.PRLink = types.StringPointerValue(job.PRLink)
 	if job.PRLink != nil && !webLink(*job.PRLink) {
 		r.PRLink = types.StringNull()
-		WarnAt(&diags, path.Root("pr_link"), wording.InvalidLink(job.ID, *job.PRLink))
+		check.WarnAt(&diags, path.Root("pr_link"), wording.InvalidLink(job.ID, *job.PRLink))
 	}
 	if r.CreatedAt.IsNull() || r.CreatedAt.IsUnknown() { // it never changes, and a plan may have promised it
 		r.CreatedAt = printable(job.CreatedAt)
@@ -250,7 +251,7 @@ func (m *jobModel) checkPrompts(diags *diag.Diagnostics) (ok bool) {
 		err = errors.New("both prompt and prompt_wo have a value: set only one of them")
 	}
 	if err != nil {
-		ErrorAt(diags, m.promptPath(), wording.InvalidPrompt.Because(err, "It was not sent to project "+m.ProjectID.ValueString()+"."))
+		check.ErrorAt(diags, m.promptPath(), wording.InvalidPrompt.Because(err, "It was not sent to project "+m.ProjectID.ValueString()+"."))
 	}
 	return err == nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -57,7 +58,7 @@ func (d *ProviderData) checkOwner(plan *jobModel, o owner, diags *diag.Diagnosti
 		return // it is not known yet, or ignore_changes hides that of an imported job
 	}
 	if other, isOnly := d.names.own(plan.projectAndName(), o); !isOnly && !d.names.isApplying.Load() {
-		ErrorAt(diags, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString(), o.job, other.job))
+		check.ErrorAt(diags, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString(), o.job, other.job))
 	}
 }
 

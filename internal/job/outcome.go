@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -52,7 +53,7 @@ func saveOutcome(
 // sayOutcome says what became of a request, unless this run has sent it and nothing else matters.
 func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, isOwn bool, out stateWriter) {
 	if outcome.Beside != nil {
-		WarnAt(out.diags, path.Root("name"), wording.BesideAnother(request, outcome.Beside))
+		check.WarnAt(out.diags, path.Root("name"), wording.BesideAnother(request, outcome.Beside))
 	}
 	switch outcome.Result {
 	case send.Accepted:
@@ -65,7 +66,7 @@ func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, isOwn
 	case send.Closed:
 		facts := job.facts()
 		facts.RefusedMessage = out.marks.message.IsClosed
-		ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
+		check.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	default:
 		addError(out.diags, wording.NotAccepted(outcome, request))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -107,10 +108,10 @@ func (d *ProviderData) warnOfRecord(foreseen send.Outcome, request send.Request,
 		return
 	}
 	if text, isNeeded := wording.Foreseen(foreseen, request); isNeeded {
-		WarnAt(diags, path.Root("name"), text)
+		check.WarnAt(diags, path.Root("name"), text)
 	}
 	if foreseen.Beside != nil {
-		WarnAt(diags, path.Root("name"), wording.BesideAnother(request, foreseen.Beside))
+		check.WarnAt(diags, path.Root("name"), wording.BesideAnother(request, foreseen.Beside))
 	}
 }
 
@@ -177,10 +178,10 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 		d.warnOfRecord(foreseen, request, diags)
 	case c.effect == storePrompt && foreseen.Result == send.OtherJob && !record.IsUnknownCreate():
 		// An unknown create needs no warning, because the import settles it.
-		WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
+		check.WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
 	}
 	if isGivenUp && !isRead {
-		WarnAt(diags, path.Root("status"), wording.GivenUpLate.Of(state.facts(), nil))
+		check.WarnAt(diags, path.Root("status"), wording.GivenUpLate.Of(state.facts(), nil))
 	}
 	d.warn(ctx, c, &plan, &state, &marks.message, diags)
 }
@@ -203,7 +204,7 @@ func (d *ProviderData) foreseeMessage(
 func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics) {
 	job := state.facts()
 	job.RefusedMessage = m.IsClosed
-	warn := func(at path.Path, text wording.Text) { WarnAt(diags, at, text.Of(job, nil)) }
+	warn := func(at path.Path, text wording.Text) { check.WarnAt(diags, at, text.Of(job, nil)) }
 	prompt, status := plan.promptPath(), path.Root("status")
 	switch {
 	case c.effect == replaceClosed:
@@ -211,7 +212,7 @@ func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel
 	case c.effect == replace && !c.mayBeSame && !state.hasFinished():
 		warn(status, wording.ActiveReplaced)
 	case c.fails:
-		WarnAt(diags, status, wording.FailedEarlier(job, d.lastRequest(ctx, state)))
+		check.WarnAt(diags, status, wording.FailedEarlier(job, d.lastRequest(ctx, state)))
 	case c.isUnnoticed && state.is(agentapi.StatusArchived):
 		warn(status, wording.ArchivedUnnoticed)
 	case c.isUnnoticed:

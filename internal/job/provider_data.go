@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
@@ -97,7 +98,7 @@ func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) type
 		return own
 	}
 	if d.ProjectID.IsNull() {
-		ErrorAt(diags, path.Root("project_id"),
+		check.ErrorAt(diags, path.Root("project_id"),
 			wording.Missing("project_id", EnvProjectID, "a project for the job, in its block or as the default"))
 	}
 	return d.ProjectID

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
@@ -85,7 +86,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		return
 	}
 	if otherJob, isOnly := r.provider.names.beginCreate(name); !isOnly {
-		ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(request.Name, request.Project, "", otherJob))
+		check.ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(request.Name, request.Project, "", otherJob))
 		return
 	}
 
@@ -338,7 +339,7 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 // job has none yet, and ignore_changes can keep it so.
 func checkName(request send.Request, diags *diag.Diagnostics) (ok bool) {
 	if request.Name == "" {
-		ErrorAt(diags, path.Root("name"), wording.NameMissing(request))
+		check.ErrorAt(diags, path.Root("name"), wording.NameMissing(request))
 	}
 	return request.Name != ""
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -63,7 +63,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Computed: true,
 				MarkdownDescription: "Project of the job. Default: the provider's `project_id` at creation. " +
 					"A change here starts another job; a change in the provider block does not.",
-				Validators:    []validator.String{ValidID()},
+				Validators:    []validator.String{check.ValidID()},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplaceIfConfigured()},
 			},
 			"id": schema.StringAttribute{
@@ -162,62 +162,16 @@ func checkTimeouts(ctx context.Context, config tfsdk.Config, diags *diag.Diagnos
 		at := path.Root("timeouts").AtName(name)
 		diags.Append(config.GetAttribute(ctx, at, &text)...)
 		if d, err := time.ParseDuration(text.ValueString()); err == nil && d <= 0 {
-			ErrorAt(diags, at, wording.InvalidDuration.Because(fmt.Errorf(`%s must be greater than zero, for example "30m"`, d)))
+			check.ErrorAt(diags, at, wording.InvalidDuration.Because(fmt.Errorf(`%s must be greater than zero, for example "30m"`, d)))
 		}
 	}
 }
 
 // validPrompt refuses what the service could not use as an instruction.
 func validPrompt() validator.String {
-	return Rule{
+	return check.Rule{
 		Summary: wording.InvalidPrompt,
 		Accepts: "not empty or only white space, valid UTF-8 without NUL",
 		Check:   checkPrompt,
 	}
-}
-
-// Rule is a validator of texts: Summary heads the diagnostic of an error that Check returns.
-type Rule struct {
-	Summary wording.Invalid
-	Accepts string
-	Check   func(text string) error
-}
-
-// Description says what is accepted.
-func (r Rule) Description(context.Context) string { return r.Accepts }
-
-// MarkdownDescription says the same.
-func (r Rule) MarkdownDescription(context.Context) string { return r.Accepts }
-
-// ValidateString checks a text that is known.
-func (r Rule) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	if err := r.Check(req.ConfigValue.ValueString()); err != nil {
-		ErrorAt(&resp.Diagnostics, req.Path, r.Summary.Because(err))
-	}
-}
-
-// ValidID accepts what can be one segment of the service's paths.
-func ValidID() validator.String {
-	return Rule{Summary: wording.InvalidID, Accepts: wording.IDRule, Check: CheckID}
-}
-
-// CheckID checks the id of a project or a job.
-func CheckID(text string) error {
-	if agentapi.ValidID(text) {
-		return nil
-	}
-	return fmt.Errorf("%s is not a valid id of a project or a job: it must be %s", wording.Quote(text), wording.IDRule)
-}
-
-// ErrorAt adds an error about an attribute.
-func ErrorAt(diags *diag.Diagnostics, at path.Path, d wording.Diagnostic) {
-	diags.AddAttributeError(at, d.Summary, d.Detail)
-}
-
-// WarnAt adds a warning about an attribute.
-func WarnAt(diags *diag.Diagnostics, at path.Path, d wording.Diagnostic) {
-	diags.AddAttributeWarning(at, d.Summary, d.Detail)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
@@ -79,8 +80,8 @@ func (m providerModel) providerData(
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
 	}
 	if project := data.ProjectID; !project.IsNull() && !project.IsUnknown() {
-		if err := job.CheckID(project.ValueString()); err != nil {
-			job.ErrorAt(diags, path.Root("project_id"), wording.InvalidID.Because(err, origin(m.ProjectID, job.EnvProjectID)))
+		if err := check.ID(project.ValueString()); err != nil {
+			check.ErrorAt(diags, path.Root("project_id"), wording.InvalidID.Because(err, origin(m.ProjectID, job.EnvProjectID)))
 		}
 	}
 	base := m.baseURL(diags)
@@ -100,7 +101,7 @@ func (m providerModel) providerData(
 		Max: durationOr(poll.MaxInterval, defaultMaxInterval),
 	}
 	if schedule.Min > schedule.Max && known {
-		job.ErrorAt(diags, path.Root("poll").AtName("min_interval"),
+		check.ErrorAt(diags, path.Root("poll").AtName("min_interval"),
 			wording.InvalidDuration.Because(fmt.Errorf(
 				"the shortest interval (%s) must not be longer than max_interval (%s); their defaults are %s and %s",
 				schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval)))
@@ -155,9 +156,9 @@ func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 	base, err := parseBaseURL(value.ValueString())
 	switch {
 	case err != nil:
-		job.ErrorAt(diags, path.Root("base_url"), wording.InvalidBaseURL.Because(err, origin(m.BaseURL, envBaseURL)))
+		check.ErrorAt(diags, path.Root("base_url"), wording.InvalidBaseURL.Because(err, origin(m.BaseURL, envBaseURL)))
 	case m.AdminKey.IsNull() && m.isElsewhere(base):
-		job.ErrorAt(diags, path.Root("base_url"), wording.OtherBaseURL(envBaseURL))
+		check.ErrorAt(diags, path.Root("base_url"), wording.OtherBaseURL(envBaseURL))
 	}
 	return base
 }
@@ -175,7 +176,7 @@ func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
 	value := m.orEnv(m.AdminKey, envAdminKey)
 	if !value.IsUnknown() && !value.IsNull() {
 		if err := checkKey(value.ValueString()); err != nil {
-			job.ErrorAt(diags, path.Root("admin_key"), wording.InvalidKey.Because(err, origin(m.AdminKey, envAdminKey)))
+			check.ErrorAt(diags, path.Root("admin_key"), wording.InvalidKey.Because(err, origin(m.AdminKey, envAdminKey)))
 		}
 	}
 	return agentapi.NewKey(value.ValueString())
@@ -197,7 +198,7 @@ func (m providerModel) limit(value types.Int64, name, variable string, diags *di
 	}
 	fromEnv, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		job.ErrorAt(diags, path.Root(name), wording.BadLimit(variable, text))
+		check.ErrorAt(diags, path.Root(name), wording.BadLimit(variable, text))
 	} else if lower.Setting == "" || int64(fromEnv) < lower.Max {
 		lower = send.Limit{Setting: fmt.Sprintf("%s = %d", variable, fromEnv), Max: int64(fromEnv)}
 	}

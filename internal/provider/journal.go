@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/job"
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -42,7 +42,7 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (se
 	}
 	at := path.Root("journal")
 	if value, _ := m.Journal.ToTerraformValue(ctx); !value.IsFullyKnown() {
-		job.ErrorAt(diags, at, wording.UnknownJournalSettings(envJournalURL, envJournalForget))
+		check.ErrorAt(diags, at, wording.UnknownJournalSettings(envJournalURL, envJournalForget))
 		return settings, false
 	}
 	if !m.Journal.IsNull() {
@@ -59,7 +59,7 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (se
 			continue
 		}
 		if !journal.ValidID(id) {
-			job.ErrorAt(diags, at.AtName("forget"), wording.InvalidID.Because(fmt.Errorf(
+			check.ErrorAt(diags, at.AtName("forget"), wording.InvalidID.Because(fmt.Errorf(
 				"the environment variable %s contains %s, which is not the id of a request", envJournalForget, wording.Quote(id))))
 		}
 		settings.forget = append(settings.forget, id)
@@ -67,7 +67,7 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (se
 	if where := m.orEnv(block.URL, envJournalURL); !where.IsNull() {
 		named, err := place.ParseURL(where.ValueString())
 		if err != nil {
-			job.ErrorAt(diags, at.AtName("url"), wording.InvalidJournalURL.Because(err, origin(block.URL, envJournalURL)))
+			check.ErrorAt(diags, at.AtName("url"), wording.InvalidJournalURL.Because(err, origin(block.URL, envJournalURL)))
 		}
 		settings.named = named
 	}

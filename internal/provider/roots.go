@@ -14,12 +14,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/job"
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 func validCertificates() validator.String {
-	return job.Rule{Summary: wording.InvalidCertificates, Accepts: "certificates in PEM format", Check: func(text string) error {
+	return check.Rule{Summary: wording.InvalidCertificates, Accepts: "certificates in PEM format", Check: func(text string) error {
 		_, err := parseCertificates(text)
 		return err
 	}}
@@ -36,7 +36,7 @@ func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
 	}
 	certificates, err := parseCertificates(m.CACertificatesPEM.ValueString())
 	if err != nil {
-		job.ErrorAt(diags, path.Root("ca_certificates_pem"), wording.InvalidCertificates.Because(err))
+		check.ErrorAt(diags, path.Root("ca_certificates_pem"), wording.InvalidCertificates.Because(err))
 	}
 	for _, certificate := range certificates {
 		pool.AddCert(certificate)

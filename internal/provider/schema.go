@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/job"
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 )
 
@@ -37,7 +37,7 @@ func providerSchema() schema.Schema {
 			"project_id": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "Project of jobs that set none. Default: `AGENT_PROJECT_ID`. A change affects new jobs only.",
-				Validators:          []validator.String{job.ValidID()},
+				Validators:          []validator.String{check.ValidID()},
 			},
 			"request_timeout": schema.StringAttribute{
 				Optional:            true,

@@ -12,14 +12,14 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/job"
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 func validBaseURL() validator.String {
-	return job.Rule{
+	return check.Rule{
 		Summary: wording.InvalidBaseURL,
 		Accepts: "an absolute https URL, or http for a loopback address, without user, query and fragment",
 		Check: func(text string) error {
@@ -30,7 +30,7 @@ func validBaseURL() validator.String {
 }
 
 func validKey() validator.String {
-	return job.Rule{Summary: wording.InvalidKey, Accepts: "not empty, printable ASCII without spaces", Check: checkKey}
+	return check.Rule{Summary: wording.InvalidKey, Accepts: "not empty, printable ASCII without spaces", Check: checkKey}
 }
 
 // parseBaseURL checks where the key may be sent. Its errors never repeat the text,
@@ -75,7 +75,7 @@ func checkKey(key string) error {
 
 // validRequestID accepts what an error names as the id of a request.
 func validRequestID() validator.String {
-	return job.Rule{Summary: wording.InvalidID, Accepts: "the id of a request", Check: func(text string) error {
+	return check.Rule{Summary: wording.InvalidID, Accepts: "the id of a request", Check: func(text string) error {
 		if journal.ValidID(text) {
 			return nil
 		}
@@ -86,7 +86,7 @@ func validRequestID() validator.String {
 // validDuration accepts a Go duration that is at least the shortest.
 func validDuration(shortest time.Duration) validator.String {
 	rule := fmt.Sprintf("a duration like \"90s\" or \"1h30m\", at least %s", shortest)
-	return job.Rule{Summary: wording.InvalidDuration, Accepts: rule, Check: func(text string) error {
+	return check.Rule{Summary: wording.InvalidDuration, Accepts: rule, Check: func(text string) error {
 		if d, err := time.ParseDuration(text); err == nil && d >= shortest {
 			return nil
 		}
