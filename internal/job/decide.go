@@ -19,10 +19,12 @@ type existing struct {
 	plan, state  *jobModel
 	marks        *messageMarks
 	options      waitOptions
-	isNewProject bool        // the configuration has another project than the state
-	isUnknown    bool        // the plan does not know all that tells creates apart, beside the prompt, or not the record
-	isGivenUp    bool        // a person has given up the job's last request
-	foreseen     send.Result // of a message with the planned prompt
+	foreseen     send.Outcome // of a message with the planned prompt
+	isNewProject bool         // the configuration has another project than the state
+	hasUnknown   bool         // the plan does not know the record, or an argument that tells creates apart beside the prompt
+	isGivenUp    bool         // a person has given up the job's last request
+	// isGivenUpLate: the same, but only the apply of a saved plan knows it, and that plan keeps the job.
+	isGivenUpLate bool
 }
 
 // effect is what an apply does with the prompt of a job in the state.
@@ -47,11 +49,10 @@ const (
 type change struct {
 	effect
 
-	replacedAt  []path.Path // the attributes at which a plan asks for a replacement, beside the project
-	isMissing   bool        // the last refresh did not find the job
-	isWaited    bool        // the job has not finished, so the apply waits for it
-	fails       bool        // the job counts as failed and stays, so the apply fails
-	isUnnoticed bool        // the job counts as failed and stays without on_failure, so the plan warns
+	replacedAt     []path.Path // the attributes at which a plan asks for a replacement
+	isWaited       bool        // the job has not finished, so the apply waits for it
+	failsApply     bool        // the job counts as failed and stays, so the apply fails
+	failedUnwaited bool        // the job counts as failed and stays without on_failure, so the plan warns
 	// mayBeSame: the job is replaced because of a value that the plan does not know yet, and that may
 	// turn out to be the one which the job has.
 	mayBeSame bool
@@ -82,44 +83,44 @@ func (r *shownJob) isClosed(refuses bool) bool {
 func (c change) usesService() bool { return c.replaces() || c.effect == sendMessage || c.isWaited }
 
 // isSent reports whether another run has sent the message, or may have done so.
-func (e existing) isSent(does effect) bool { return does == sendMessage && e.foreseen.Counts() }
+func (e existing) isSent(does effect) bool { return does == sendMessage && e.foreseen.Result.Counts() }
 
 // decide compares the plan with the state.
 func (e existing) decide() change {
 	plan, state, options := e.plan, e.state, e.options
 	hasFailed := state.is(agentapi.StatusFailed)
-	c := change{
-		effect: plan.promptEffect(state), isMissing: e.marks.IsMissing,
-		isWaited: options.enabled && !state.hasFinished(),
-	}
+	c := change{effect: plan.promptEffect(state), isWaited: options.enabled && !state.hasFinished()}
 	if !state.isImported() || !state.Name.IsNull() { // else these are the first arguments of an imported job
 		for _, name := range plan.differingArguments(&state.arguments) {
 			c.replacedAt = append(c.replacedAt, path.Root(name))
 		}
 	}
+	if e.isNewProject {
+		c.replacedAt = append(c.replacedAt, path.Root("project_id"))
+	}
 	if !state.Name.IsNull() && !plan.Name.Equal(state.Name) {
 		c.replacedAt = append(c.replacedAt, path.Root("name"))
 	}
-	isUnknown := e.isUnknown
+	hasUnknown := e.hasUnknown
 	switch {
 	case e.isGivenUp, options.onFailure == onRetry && hasFailed && !e.isSent(c.effect):
 		c.effect, c.replacedAt = replace, append(c.replacedAt, path.Root("status"))
 	case c.effect == sendMessage && state.isClosed(e.marks.IsClosed) && !e.isSent(c.effect):
-		c.effect, isUnknown = replaceClosed, isUnknown || plan.promptText().IsUnknown()
+		c.effect, hasUnknown = replaceClosed, hasUnknown || plan.promptText().IsUnknown()
 		at := path.Root("prompt")
 		if plan.Prompt.IsNull() {
 			at = path.Root("prompt_wo_hash")
 		}
 		c.replacedAt = append(c.replacedAt, at)
-	case e.isNewProject, len(c.replacedAt) > 0:
+	case len(c.replacedAt) > 0:
 		c.effect = replace
 	case options.mayRetry && hasFailed:
-		c.effect, c.replacedAt, isUnknown = replace, append(c.replacedAt, path.Root("status")), true
+		c.effect, c.replacedAt, hasUnknown = replace, append(c.replacedAt, path.Root("status")), true
 	}
-	c.mayBeSame = c.replaces() && isUnknown
+	c.mayBeSame = c.replaces() && hasUnknown
 	stays := (c.effect == keepPrompt || c.effect == storePrompt) && e.marks.hasFailed(&state.shownJob)
-	c.fails = stays && options.failsRuns()
-	c.isUnnoticed = stays && options.onFailure == ""
+	c.failsApply = stays && options.failsRuns()
+	c.failedUnwaited = stays && options.onFailure == ""
 	return c
 }
 
@@ -144,7 +145,7 @@ func (c change) setValues(plan, state *jobModel) {
 	plan.Messages = state.Messages
 	switch {
 	case c.effect != sendMessage:
-	case c.isMissing, plan.promptText().IsUnknown():
+	case plan.promptText().IsUnknown():
 		plan.Messages = types.Int64Unknown()
 	default:
 		plan.Messages = types.Int64Value(state.Messages.ValueInt64() + 1)
@@ -154,7 +155,7 @@ func (c change) setValues(plan, state *jobModel) {
 		// Of a replacement, this only has to differ from the state: the second planning call sets what the
 		// plan shows (T2).
 		plan.markRunUnknown()
-	case c.fails:
+	case c.failsApply:
 		// A failed job changes no value that a plan shows, and without a change Terraform calls no Update
 		// (T8).
 		plan.Status = types.StringUnknown()

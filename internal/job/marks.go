@@ -17,8 +17,10 @@ import (
 // marks are what the private state tells a later call about a job, because no attribute shows it.
 type marks struct {
 	message     messageMarks
-	record      recordMarks
 	replacement replacement
+	// holder is the Holder that the record had when this object got the job. If the record has another
+	// one now, another object has adopted the job, and Delete does not free the name.
+	holder string
 }
 
 // messageMarks are about the messages that were sent to the job.
@@ -27,22 +29,14 @@ type messageMarks struct {
 	// it. It is zero once the job was seen at work or finished since then.
 	SentAt      time.Time `json:"sent,omitzero"`
 	Unconfirmed bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
-	IsMissing   bool      `json:"missing,omitempty"`     // the last refresh did not find the job
 	IsClosed    bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
 	// WasCompleted: the job was archived after it had been seen completed, since its last message.
 	WasCompleted bool `json:"completed,omitempty"`
 }
 
-// recordMarks are about the record of the job's name.
-type recordMarks struct {
-	// Holder is the Holder that the record had when this object got the job. If the record has another
-	// one now, another object has adopted the job, and Delete does not free the name.
-	Holder string `json:"holder,omitempty"`
-}
-
-// groups are the marks by their keys in the private state.
-func (m *marks) groups() map[string]any {
-	return map[string]any{"message": &m.message, "record": &m.record, "replacement": &m.replacement}
+// keys are the marks by their keys in the private state.
+func (m *marks) keys() map[string]any {
+	return map[string]any{"message": &m.message, "replacement": &m.replacement, "holder": &m.holder}
 }
 
 // privateState is the framework's private state, in a plan or a response.
@@ -53,18 +47,18 @@ type privateState interface {
 
 func readMarks(ctx context.Context, p privateState) *marks {
 	m := new(marks)
-	for key, group := range m.groups() {
+	for key, value := range m.keys() {
 		if text, _ := p.GetKey(ctx, key); len(text) > 0 {
-			_ = json.Unmarshal(text, group) // nothing but write writes it
+			_ = json.Unmarshal(text, value) // nothing but write writes it
 		}
 	}
 	return m
 }
 
 func (m *marks) write(ctx context.Context, p privateState) {
-	for key, group := range m.groups() {
-		text, _ := json.Marshal(group)
-		if string(text) == "{}" {
+	for key, value := range m.keys() {
+		text, _ := json.Marshal(value)
+		if string(text) == "{}" || string(text) == `""` {
 			text = nil // removes the key
 		}
 		p.SetKey(ctx, key, text)

@@ -58,7 +58,7 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 
 	created := fakecli.Text(c.Run(t.Context(), attrs{"prompt": "write"}))
 	harness.Contains(t, created, "ERROR: Internal error in the agent provider", s.OnlyJob(t).ID,
-		"The error: string, in job_test.(*panicking).PollJob:", ", wait.Waiter.Wait:", ", job.(*ProviderData).await:")
+		"The error: string, in job_test.(*panicking).PollJob:", ", wait.Waiter.Wait:", ", job.applyCall.await:")
 	if c.Get("id") != s.OnlyJob(t).ID || c.Get("status") != "active" {
 		t.Errorf("the job was not kept: %s", c.State)
 	}

@@ -22,223 +22,241 @@ import (
 // sends and writes nothing.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
-	// Without a setting it still plans, because an apply must plan what the plan before it did.
+	p := planner{r.provider, &resp.Diagnostics}
+	// A plan goes on without a setting, because an apply must plan what the plan before it did.
 	switch {
 	case req.State.Raw.IsNull():
-		r.provider.reportMissing(r.provider.Missing.Service, &resp.Diagnostics)
-		r.provider.planNew(ctx, req, resp)
+		p.reportMissing(p.Missing.Service, p.diags)
+		p.planNew(ctx, req, resp)
 	case req.Plan.Raw.IsNull():
-		r.provider.reportMissing(r.provider.Missing.Journal, &resp.Diagnostics)
+		p.reportMissing(p.Missing.Journal, p.diags)
 		marks := readMarks(ctx, req.Private)
 		marks.replacement = replacement{} // the state may have that of one which failed before its Delete
 		marks.write(ctx, resp.Private)
 	default:
-		r.provider.planExisting(ctx, req, resp)
+		p.planExisting(ctx, req, resp)
 	}
+}
+
+// planner plans one resource.
+type planner struct {
+	*ProviderData
+	diags *diag.Diagnostics
 }
 
 // planNew plans a job that no state has, or the one that follows a tainted resource. Of a
 // replacement, this is the second call (T1, T2 in TERRAFORM.md), which finds what the first one has
 // left in the private state.
-func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+func (p planner) planNew(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan jobModel
-	diags := &resp.Diagnostics
 	project, more := plan.readPlan(ctx, req.Plan, req.Config)
-	if diags.Append(more...); more.HasError() {
+	if p.diags.Append(more...); more.HasError() {
 		return
 	}
-	plan.ProjectID = d.projectOr(project, diags)
-	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
-	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("messages"), types.Int64Value(0))...)
-
+	plan.ProjectID = p.projectOr(project, p.diags)
+	show := func(attribute string, value any) {
+		p.diags.Append(resp.Plan.SetAttribute(ctx, path.Root(attribute), value)...)
+	}
+	show("project_id", plan.ProjectID)
+	show("messages", types.Int64Value(0))
 	if plan.PromptWO.IsNull() {
-		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("prompt_wo_hash"), types.StringNull())...)
+		show("prompt_wo_hash", types.StringNull())
 	}
 
 	marks := readMarks(ctx, req.Private)
 	replaced := marks.replacement.Job
-	if adopted := d.planCreate(ctx, &plan, replaced, marks.replacement.MayBeSame, diags); adopted != "" && replaced == "" {
-		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), types.StringValue(adopted))...)
+	if adopted := p.planCreate(ctx, &plan, marks.replacement); adopted != "" && replaced == "" {
+		show("id", types.StringValue(adopted))
 	}
 	o := owner{job: replaced}
 	if replaced == "" {
 		o.fingerprint = plan.fingerprint(ctx)
 	}
-	d.checkOwner(&plan, o, diags)
+	p.checkOwner(&plan, o)
 	by := plan.projectAndName()
 	marks.replacement.By = &by
 	marks.write(ctx, resp.Private)
 }
 
 // planCreate foresees what a create does, counts what it sends within the limit, and warns of what no
-// planned value shows. It returns the job that the create adopts for sure, or empty. replaced is the job
-// that the create replaces, or empty; with mayBeSame, it may turn out to be adopted.
-func (d *ProviderData) planCreate(
-	ctx context.Context, plan *jobModel, replaced string, mayBeSame bool, diags *diag.Diagnostics,
-) (adopted string) {
-	isApplying, request := d.names.isApplying.Load(), plan.request(ctx, "")
-	if why := d.Sender.Journal.Unusable(); replaced != "" && why != nil && !isApplying {
-		addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaced, Project: plan.ProjectID.ValueString()}, why))
+// planned value shows. It returns the job that the create adopts for sure, or empty. of is the
+// replacement that the create belongs to; it is zero for a new resource, and for one that follows a
+// tainted one.
+func (p planner) planCreate(ctx context.Context, plan *jobModel, of replacement) (adopted string) {
+	request, replaced := plan.request(ctx, ""), wording.Job{ID: of.Job, Project: plan.ProjectID.ValueString()}
+	if why := p.Sender.Journal.Unusable(); of.Job != "" && why != nil && !p.names.isApplying.Load() {
+		addError(p.diags, wording.NotReplaced.Of(replaced, why))
 		return ""
 	}
-	options := readWaitOptions(ctx, plan.Wait, diags)
-	request.Replaces, request.RetryFailed = replaced, options.onFailure == onRetry || options.mayRetry
+	options := readWaitOptions(ctx, plan.Wait, p.diags)
+	request.Replaces, request.RetryFailed = of.Job, options.onFailure == onRetry || options.mayRetry
 	foreseen := send.Outcome{Result: send.Accepted}
-	isKnown := plan.areArgumentsKnown(ctx) && d.Sender.Client != nil // else the journal is not configured yet
+	isKnown := plan.areArgumentsKnown(ctx) && p.Sender.Client != nil // else the journal is not configured yet
 	if isKnown {
 		var err error
-		foreseen, err = d.Sender.Foresee(ctx, request)
-		d.reportJournalError(err, diags)
+		foreseen, err = p.Sender.Foresee(ctx, request)
+		p.reportJournalError(err, p.diags)
 	}
 	switch {
 	case foreseen.Result.Sends():
-		d.planRequest(request, isKnown && !mayBeSame, diags)
+		p.count(request, isKnown && !of.MayBeSame)
 	case foreseen.Result == send.Adopted && !request.IsPromptUnknown && !request.RetryFailed:
 		adopted = foreseen.Record.JobID
 	}
-	d.warnOfRecord(foreseen, request, diags)
+	p.warnOfRecord(foreseen, request)
 	return adopted
 }
 
-// warnOfRecord says what an apply does because of the record of a name, and no planned value shows.
-// "terraform apply" plans in two processes (T3), so its calls say so, but for a wait, which says
-// nothing.
-func (d *ProviderData) warnOfRecord(foreseen send.Outcome, request send.Request, diags *diag.Diagnostics) {
-	if d.names.isApplying.Load() || d.Command == "apply" && foreseen.Result != send.Waiting {
-		return
-	}
-	if text, isNeeded := wording.Foreseen(foreseen, request); isNeeded {
-		check.WarnAt(diags, path.Root("name"), text)
-	}
-	if foreseen.Beside != nil {
-		check.WarnAt(diags, path.Root("name"), wording.BesideAnother(request, foreseen.Beside))
-	}
-}
-
-// planExisting plans what becomes of a job in the state: it decides, sets the planned values, and
-// then says what these do not show.
-func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+// planExisting plans what becomes of a job in the state: it decides that, sets the planned values, and
+// says what these do not show.
+func (p planner) planExisting(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan, state jobModel
-	diags := &resp.Diagnostics
-	if diags.Append(req.State.Get(ctx, &state)...); diags.HasError() {
+	if p.diags.Append(req.State.Get(ctx, &state)...); p.diags.HasError() {
 		return
 	}
-	marks := readMarks(ctx, req.Private)
 	plan = state
 	if !req.Plan.Raw.Equal(req.State.Raw) { // decoding takes a tenth of a plan's CPU
-		diags.Append(req.Plan.Get(ctx, &plan)...)
+		p.diags.Append(req.Plan.Get(ctx, &plan)...)
 	}
 	project, more := plan.readConfig(ctx, req.Config)
-	options := readWaitOptions(ctx, plan.Wait, diags)
-	if diags.Append(more...); diags.HasError() {
+	options, marks := readWaitOptions(ctx, plan.Wait, p.diags), readMarks(ctx, req.Private)
+	if p.diags.Append(more...); p.diags.HasError() {
 		return
 	}
 	proposed := plan.withoutWriteOnly()
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
-	d.names.endCreate(state.projectAndName())
+	p.names.endCreate(state.projectAndName())
 
-	id, isNewProject := state.ID.ValueString(), !project.IsNull() && !project.Equal(state.ProjectID)
-	isGivenUp, isRead := d.isGivenUp(ctx, &state, diags), d.names.isRead(id)
-	foreseen, isRecordKnown := d.foreseeMessage(ctx, &plan, &state, diags)
-	c := existing{
-		plan: &plan, state: &state, marks: &marks.message, options: options,
-		isNewProject: isNewProject, isUnknown: project.IsUnknown() || !plan.areArgumentsKnown(ctx) || !isRecordKnown,
-		isGivenUp: isGivenUp && isRead, foreseen: foreseen.Result,
-	}.decide()
-	switch {
-	case c.usesService():
-		d.reportMissing(d.Missing.Service, diags)
-	case c.effect == storePrompt:
-		d.reportMissing(d.Missing.Journal, diags)
+	// Decide.
+	id := state.ID.ValueString()
+	foreseen, isRecordKnown := p.foreseeMessage(ctx, &plan, &state)
+	isGivenUp, isRead := p.isGivenUp(ctx, &state, p.diags), p.names.isRead(id)
+	e := existing{
+		plan: &plan, state: &state, marks: &marks.message, options: options, foreseen: foreseen,
+		isNewProject: !project.IsNull() && !project.Equal(state.ProjectID),
+		hasUnknown:   project.IsUnknown() || !plan.areArgumentsKnown(ctx) || !isRecordKnown,
+		isGivenUp:    isGivenUp && isRead, isGivenUpLate: isGivenUp && !isRead,
 	}
-	marks.replacement = replacement{Job: id, MayBeSame: c.mayBeSame}
-	marks.write(ctx, resp.Private)
+	c := e.decide()
 
+	// Show the planned values.
 	c.setValues(&plan, &state)
-	if isNewProject {
+	if e.isNewProject {
 		plan.ProjectID = project
 	}
 	resp.RequiresReplace.Append(c.replacedAt...)
 	if planned := plan.withoutWriteOnly(); !reflect.DeepEqual(planned, proposed) {
-		if diags.Append(resp.Plan.Set(ctx, planned)...); diags.HasError() {
-			return
-		}
+		p.diags.Append(resp.Plan.Set(ctx, planned)...)
 	}
+	marks.replacement = replacement{Job: id, MayBeSame: c.mayBeSame}
+	marks.write(ctx, resp.Private)
 
-	d.checkOwner(&plan, owner{job: id, keepsJob: !c.replaces()}, diags)
-	request, isClosed := plan.request(ctx, id), state.isClosed(marks.message.IsClosed)
-	switch record := foreseen.Record; {
-	case c.replaces(): // Terraform plans it again, as a create, whose warnings it drops (T2)
-		d.planCreate(ctx, &plan, id, c.mayBeSame, diags)
-	case c.effect == sendMessage && plan.Name.IsNull():
-		checkName(request, diags)
-	case c.effect == sendMessage && foreseen.Result.Sends() && !c.isMissing && !isClosed:
-		d.planRequest(request, false, diags)
-	case c.effect == sendMessage && (foreseen.Result == send.OtherJob || foreseen.Result == send.Waiting):
-		d.warnOfRecord(foreseen, request, diags)
-	case c.effect == storePrompt && foreseen.Result == send.OtherJob && !record.IsUnknownCreate():
-		// An unknown create needs no warning, because the import settles it.
-		check.WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
+	// Say what they do not show.
+	p.checkOwner(&plan, owner{job: id, keepsJob: !c.replaces()})
+	if c.replaces() { // Terraform plans it again, as a create, whose warnings it drops (T2)
+		p.planCreate(ctx, &plan, marks.replacement)
 	}
-	if isGivenUp && !isRead {
-		check.WarnAt(diags, path.Root("status"), wording.GivenUpLate.Of(state.facts(), nil))
-	}
-	d.warn(ctx, c, &plan, &state, &marks.message, diags)
+	p.say(ctx, c, e)
 }
 
 // foreseeMessage foresees what a message with the planned prompt does. It asks the journal if the
 // prompt is new, or if the job was imported and has none yet; a plan without changes does not access
 // it. As long as the plan does not know the name and the arguments, the record counts as empty.
-func (d *ProviderData) foreseeMessage(
-	ctx context.Context, plan, state *jobModel, diags *diag.Diagnostics,
-) (foreseen send.Outcome, isRecordKnown bool) {
+func (p planner) foreseeMessage(ctx context.Context, plan, state *jobModel) (foreseen send.Outcome, isRecordKnown bool) {
 	if plan.promptEffect(state) == keepPrompt || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
 		return send.Outcome{Result: send.Accepted}, true
 	}
-	foreseen, err := d.Sender.Foresee(ctx, plan.request(ctx, state.ID.ValueString()))
-	d.reportJournalError(err, diags)
-	return foreseen, err == nil && d.Sender.Client != nil // else the journal is not configured yet
+	foreseen, err := p.Sender.Foresee(ctx, plan.request(ctx, state.ID.ValueString()))
+	p.reportJournalError(err, p.diags)
+	return foreseen, err == nil && p.Sender.Client != nil // else the journal is not configured yet
 }
 
-// warn says what the planned values of a job in the state do not show.
-func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics) {
-	job := state.facts()
-	job.RefusedMessage = m.IsClosed
-	warn := func(at path.Path, text wording.Text) { check.WarnAt(diags, at, text.Of(job, nil)) }
-	prompt, status := plan.promptPath(), path.Root("status")
+// say says what the planned values of a job in the state do not show.
+func (p planner) say(ctx context.Context, c change, e existing) {
+	job, prompt, status := e.state.facts(), e.plan.promptPath(), path.Root("status")
+	job.RefusedMessage = e.marks.IsClosed
+	warn := func(at path.Path, text wording.Text) { check.WarnAt(p.diags, at, text.Of(job, nil)) }
 	switch {
+	case c.usesService():
+		p.reportMissing(p.Missing.Service, p.diags)
+	case c.effect == storePrompt:
+		p.reportMissing(p.Missing.Journal, p.diags)
+	}
+	request, result := e.plan.request(ctx, job.ID), e.foreseen.Result
+	switch isMessage := c.effect == sendMessage; {
 	case c.effect == replaceClosed:
 		warn(prompt, wording.NewJob)
-	case c.effect == replace && !c.mayBeSame && !state.hasFinished():
+	case c.effect == replace && !c.mayBeSame && !e.state.hasFinished():
 		warn(status, wording.ActiveReplaced)
-	case c.fails:
-		check.WarnAt(diags, status, wording.FailedEarlier(job, d.lastRequest(ctx, state)))
-	case c.isUnnoticed && state.is(agentapi.StatusArchived):
+	case isMessage && e.plan.Name.IsNull():
+		checkName(request, p.diags)
+	case isMessage && result.Sends():
+		p.count(request, false)
+	case isMessage && (result == send.OtherJob || result == send.Waiting):
+		p.warnOfRecord(e.foreseen, request)
+	case c.effect == storePrompt && result == send.OtherJob && !e.foreseen.Record.IsUnknownCreate():
+		// An unknown create needs no warning, because the import settles it.
+		check.WarnAt(p.diags, path.Root("name"), wording.NameFromOther(job, e.foreseen.Record))
+	}
+	switch {
+	case c.failsApply:
+		check.WarnAt(p.diags, status, wording.FailedEarlier(job, p.lastRequest(ctx, e.state)))
+	case c.failedUnwaited && e.state.is(agentapi.StatusArchived):
 		warn(status, wording.ArchivedUnnoticed)
-	case c.isUnnoticed:
+	case c.failedUnwaited:
 		warn(status, wording.FailedUnnoticed)
 	}
-	if m.Unconfirmed && !c.replaces() && c.effect != sendMessage {
+	if e.marks.Unconfirmed && !c.replaces() && c.effect != sendMessage {
 		warn(prompt, wording.Unconfirmed)
+	}
+	if e.isGivenUpLate {
+		warn(status, wording.GivenUpLate)
 	}
 }
 
-// planRequest counts a request that the apply sends. What is beyond a limit fails the plan if it is
+// warnOfRecord says what an apply does because of the record of a name, and no planned value shows.
+// "terraform apply" plans in two processes (T3), so its calls say so, but for a wait, which says
+// nothing.
+func (p planner) warnOfRecord(foreseen send.Outcome, request send.Request) {
+	if p.names.isApplying.Load() || p.Command == "apply" && foreseen.Result != send.Waiting {
+		return
+	}
+	at := path.Root("name")
+	if text, isNeeded := wording.Foreseen(foreseen, request); isNeeded {
+		check.WarnAt(p.diags, at, text)
+	}
+	if foreseen.Beside != nil {
+		check.WarnAt(p.diags, at, wording.BesideAnother(request, foreseen.Beside))
+	}
+}
+
+// count counts a request that the apply sends. What is beyond a limit fails the plan if it is
 // sure of that, and else warns: no plan is sure of a message, whose resource -replace may replace.
 // Once an apply has begun, its calls refuse what is beyond a limit: an error of its own plan would
 // leave the old object of a replacement with create_before_destroy as a deposed one (T4).
-func (d *ProviderData) planRequest(request send.Request, isSure bool, diags *diag.Diagnostics) {
-	if d.names.isApplying.Load() {
+func (p planner) count(request send.Request, isSure bool) {
+	if p.names.isApplying.Load() {
 		return
 	}
-	if d.Command != "apply" { // it plans in two processes (T3), so its calls warn
-		d.warnOfPlace(diags)
+	if p.Command != "apply" { // it plans in two processes (T3), so its calls warn
+		p.warnOfPlace(p.diags)
 	}
-	switch err := d.Sender.Limits.Plan(request, isSure); {
+	switch err := p.Sender.Limits.Plan(request, isSure); {
 	case err == nil:
 	case err.IsSure:
-		addError(diags, wording.BeyondLimit(err, request))
+		addError(p.diags, wording.BeyondLimit(err, request))
 	default:
-		addWarning(diags, wording.BeyondLimit(err, request))
+		addWarning(p.diags, wording.BeyondLimit(err, request))
+	}
+}
+
+// checkOwner makes sure that no other resource has the name. Once an apply has begun, it reports no
+// error (T4), and beginCreate stops the second create instead.
+func (p planner) checkOwner(plan *jobModel, o owner) {
+	if plan.Name.ValueString() == "" || plan.ProjectID.IsUnknown() {
+		return // it is not known yet, or ignore_changes hides that of an imported job
+	}
+	if other, isOnly := p.names.own(plan.projectAndName(), o); !isOnly && !p.names.isApplying.Load() {
+		check.ErrorAt(p.diags, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString(), o.job, other.job))
 	}
 }

@@ -111,19 +111,6 @@ func (d *ProviderData) reportJournalError(err error, diags *diag.Diagnostics) {
 	}
 }
 
-// reportProblem warns that the journal does not show an outcome, or may not outlive this run.
-func (d *ProviderData) reportProblem(operation *send.Operation, outcome send.Outcome, job wording.Job, diags *diag.Diagnostics) {
-	if outcome.Result == send.Accepted || outcome.Result == send.Unknown {
-		d.warnOfPlace(diags)
-	}
-	problem := operation.Problem()
-	if problem != nil && outcome.Result == send.Accepted {
-		addWarning(diags, wording.JournalNotWritten(problem, job))
-		return
-	}
-	d.reportJournalError(problem, diags)
-}
-
 // warnOfPlace warns once, where something is sent, that the journal may not outlive this run.
 func (d *ProviderData) warnOfPlace(diags *diag.Diagnostics) {
 	if d.OnRunner {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -69,52 +70,64 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 // Create sends the prompt as a new job, or adopts the job that the record of the name has. What it
 // returns with an error taints the resource (T5), so the next apply comes back here.
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics}
-	r.provider.names.isApplying.Store(true)
 	var job jobModel
+	c := applyCall{
+		stateWriter: stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics},
+		provider:    r.provider, job: &job, isCreate: true,
+	}
+	r.provider.names.isApplying.Store(true)
+
+	// Make a request of the plan.
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() || !r.provider.usable(&resp.Diagnostics) || !job.checkPrompts(&resp.Diagnostics) {
+	c.diags.Append(diags...)
+	if c.diags.HasError() || !r.provider.usable(c.diags) || !job.checkPrompts(c.diags) {
 		return
 	}
-	defer out.recoverAndSave(ctx, &job)
-	options := readWaitOptions(ctx, job.Wait, &resp.Diagnostics)
+	defer c.recoverAndSave(ctx, &job)
+	c.options = readWaitOptions(ctx, job.Wait, c.diags)
 	timeout, diags := job.Timeouts.Create(ctx, defaultJobTimeout)
-	resp.Diagnostics.Append(diags...)
-	request, name := job.request(ctx, ""), job.projectAndName()
-	if resp.Diagnostics.HasError() || !checkName(request, &resp.Diagnostics) {
-		return
-	}
-	if otherJob, isOnly := r.provider.names.beginCreate(name); !isOnly {
-		check.ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(request.Name, request.Project, "", otherJob))
+	c.diags.Append(diags...)
+	request := job.request(ctx, "")
+	request.RetryFailed, request.PlannedJob = c.options.onFailure == onRetry, job.ID.ValueString()
+	if c.diags.HasError() || !checkName(request, c.diags) {
 		return
 	}
 
-	request.RetryFailed, request.PlannedJob = options.onFailure == onRetry, job.ID.ValueString()
-	job.Messages = types.Int64Value(0)
+	// No other resource of this apply may have the name.
+	name := job.projectAndName()
+	if otherJob, isOnly := r.provider.names.beginCreate(name); !isOnly {
+		check.ErrorAt(c.diags, path.Root("name"), wording.DuplicateName(request.Name, request.Project, "", otherJob))
+		return
+	}
+
+	// Send the prompt, or do what the record of the name says. The journal gets the CLI's own context,
+	// because an outcome is recorded even after our timeout.
 	operation := r.provider.Sender.Begin(ctx, request)
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.create", timeout)
 	defer cancel()
 	outcome := operation.Send(ctx)
-	warnings := saveOutcome(ctx, &job, outcome, operation, out) // before anything else
+
+	// Save the job before anything that can panic or take long.
+	job.Messages = types.Int64Value(0)
+	warnings := c.saveOutcome(ctx, outcome, operation)
 	if outcome.JobID == "" {
 		r.provider.names.endCreate(name)
 	}
-	isOwn := outcome.Result == send.Adopted && r.provider.Sender.Journal.IsLeft(outcome.Record)
-	sayOutcome(&job, outcome, request, isOwn, out)
+	c.sayOutcome(outcome, request, outcome.Result == send.Adopted && r.provider.Sender.Journal.IsLeft(outcome.Record))
 
+	// Wait until the job finishes.
 	switch {
 	case outcome.Job == nil:
-	case options.enabled:
-		r.provider.await(ctx, &job, wait.Created, options, out)
-	default:
-		resp.Diagnostics.Append(warnings...) // a wait reports what it reads last
-		if outcome.Result == send.Adopted && out.marks.message.hasFailed(&job.shownJob) {
-			options.addFailure(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.whatFollows(ctx, &job, true, options).AfterFailure()))
+	case c.options.enabled:
+		c.await(ctx, wait.Created)
+	default: // nothing else reports an invalid link, or an adopted job that had failed
+		c.diags.Append(warnings...)
+		if outcome.Result == send.Adopted && c.marks.message.hasFailed(&job.shownJob) {
+			c.reportFailure(ctx)
 		}
 	}
 	// This comes last: in the meantime, the journal may have recorded what its store did not take.
-	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics)
+	c.reportProblem(operation, outcome.Result)
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -136,7 +149,6 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	defer func() { out.marks.write(ctx, out.private) }()
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
 	shown, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
-	out.marks.message.IsMissing = errors.Is(err, agentapi.ErrNotFound)
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound) && !isImported:
 		addWarning(&resp.Diagnostics, wording.NotFound(job.facts(), err, r.provider.lastRequest(ctx, &job)))
@@ -179,85 +191,104 @@ func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, isImpo
 // Update sends a new prompt as a message, resumes a wait that stopped earlier, and stores what
 // needs neither. Its errors do not taint (T5), so each apply comes back here until the job is done.
 func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
-	out.marks.replacement = replacement{} // as planned once, before a plan that replaces nothing
-	r.provider.names.isApplying.Store(true)
 	var job, before jobModel
+	c := applyCall{
+		stateWriter: stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics},
+		provider:    r.provider, job: &job,
+	}
+	c.marks.replacement = replacement{} // as planned once, before a plan that replaces nothing
+	r.provider.names.isApplying.Store(true)
+
+	// Read what was planned.
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
-	resp.Diagnostics.Append(diags...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
-	if resp.Diagnostics.HasError() {
+	c.diags.Append(diags...)
+	c.diags.Append(req.State.Get(ctx, &before)...)
+	if c.diags.HasError() {
 		return
 	}
-	// ignore_changes hides a write-only prompt from the plan, but not from the apply (T7). So what the
-	// plan keeps the hash of is not looked at.
 	if !job.PromptWOHash.IsUnknown() {
+		// The plan keeps the hash, so it keeps the prompt: ignore_changes hides a write-only prompt from a
+		// plan, but not from its apply (T7).
 		job.PromptWO = types.StringNull()
 	}
-	if !job.promptText().IsNull() && !job.checkPrompts(&resp.Diagnostics) {
+	if !job.promptText().IsNull() && !job.checkPrompts(c.diags) {
 		return
 	}
-	options := readWaitOptions(ctx, job.Wait, &resp.Diagnostics)
+	c.options = readWaitOptions(ctx, job.Wait, c.diags)
 	timeout, diags := job.Timeouts.Update(ctx, defaultJobTimeout)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	c.diags.Append(diags...)
+	if c.diags.HasError() {
 		return
 	}
-	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
+	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, c.diags)
 
-	// The plan asked for an update, so it is too late to replace the job: Terraform would refuse the
-	// result. A message to a closed job is not sent, but may have been sent by an earlier run
-	// (OnlyIfSent).
-	does, isWaited := job.promptEffect(&before), options.enabled && !before.hasFinished()
-	isMessage := does == sendMessage
+	// The plan has decided against a replacement, and Terraform refuses one now.
 	job.shownJob = before.shownJob
-	isCounted := job.Messages.IsUnknown() // the plan did not know whether it sends a message
-	if isCounted {
+	if job.Messages.IsUnknown() { // the plan did not know whether it sends a message
 		job.Messages = before.Messages
 	}
-	if (isMessage || isWaited) && !r.provider.usable(&resp.Diagnostics) {
-		return
+	switch does := job.promptEffect(&before); {
+	case does == sendMessage:
+		c.sendMessage(ctx, &before, timeout)
+	default:
+		c.storeAndWait(ctx, &before, does == storePrompt, timeout)
 	}
-	if !isMessage {
-		isNamed := does == storePrompt || !job.Name.Equal(before.Name)
-		if isNamed && (lacks(r.provider.Missing.Journal, &resp.Diagnostics) || !r.provider.assign(ctx, &job, out)) {
-			return
-		}
-		out.save(ctx, &job)
-		if out.marks.message.hasFailed(&before.shownJob) && options.failsRuns() {
-			addError(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.whatFollows(ctx, &job, false, options).AfterFailure()))
-		}
-		if isWaited {
-			ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
-			defer cancel()
-			r.provider.await(ctx, &job, wait.Resumed, options, out)
-		}
+}
+
+// sendMessage sends the new prompt as a message, and waits until the job has finished again.
+func (c applyCall) sendMessage(ctx context.Context, before *jobModel, timeout time.Duration) {
+	request := c.job.request(ctx, c.job.ID.ValueString())
+	// To a closed job nothing is sent, but an earlier run may have sent the message.
+	request.OnlyIfSent = before.isClosed(c.marks.message.IsClosed)
+	if !c.provider.usable(c.diags) || !checkName(request, c.diags) {
 		return
 	}
 
-	request := job.request(ctx, job.ID.ValueString())
-	request.OnlyIfSent = before.isClosed(out.marks.message.IsClosed)
-	if !checkName(request, &resp.Diagnostics) {
-		return
-	}
-	operation := r.provider.Sender.Begin(ctx, request)
-	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
+	// Send it, or do what the record of the name says.
+	operation := c.provider.Sender.Begin(ctx, request)
+	ctx, cancel := c.provider.withTimeout(ctx, "timeouts.update", timeout)
 	defer cancel()
 	outcome := operation.Send(ctx)
-	if isCounted && (outcome.Result == send.Accepted || outcome.Result == send.Unknown) {
-		job.Messages = types.Int64Value(job.Messages.ValueInt64() + 1)
+
+	// Save the prompt before anything that can panic or take long.
+	if outcome.Result == send.Accepted || outcome.Result == send.Unknown {
+		c.job.Messages = types.Int64Value(before.Messages.ValueInt64() + 1)
 	}
-	saveOutcome(ctx, &job, outcome, operation, out) // a later read reports an invalid link
-	r.noteRefusal(ctx, &outcome, request, out)
-	sayOutcome(&job, outcome, request, false, out)
-	if outcome.Job != nil && options.enabled {
+	_ = c.saveOutcome(ctx, outcome, operation) // its warning of the link comes with the wait, or the next refresh
+	c.noteRefusal(ctx, &outcome, request)
+	c.sayOutcome(outcome, request, false)
+
+	// Wait until the job has finished again.
+	if outcome.Job != nil && c.options.enabled {
 		after := wait.Resumed
 		if outcome.Result == send.Accepted {
 			after = wait.Messaged
 		}
-		r.provider.await(ctx, &job, after, options, out)
+		c.await(ctx, after)
 	}
-	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics)
+	c.reportProblem(operation, outcome.Result)
+}
+
+// storeAndWait stores what the configuration says of a job, and resumes a wait. isFirst: the state gets
+// the prompt of an imported job.
+func (c applyCall) storeAndWait(ctx context.Context, before *jobModel, isFirst bool, timeout time.Duration) {
+	isWaited := c.options.enabled && !before.hasFinished()
+	if isWaited && !c.provider.usable(c.diags) {
+		return
+	}
+	isNamed := isFirst || !c.job.Name.Equal(before.Name)
+	if isNamed && (lacks(c.provider.Missing.Journal, c.diags) || !c.assign(ctx)) {
+		return
+	}
+	c.save(ctx, c.job)
+	if c.marks.message.hasFailed(&before.shownJob) && c.options.failsRuns() {
+		c.reportFailure(ctx)
+	}
+	if isWaited {
+		ctx, cancel := c.provider.withTimeout(ctx, "timeouts.update", timeout)
+		defer cancel()
+		c.await(ctx, wait.Resumed)
+	}
 }
 
 // Delete removes the job from the state, and does with its name what the plan of a replacement says
@@ -267,33 +298,39 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	r.provider.names.isApplying.Store(true)
-	marks, j := readMarks(ctx, req.Private), r.provider.Sender.Journal // as planned (T6)
-	carried := marks.replacement
-	isReplaced, needed := carried.By != nil, r.provider.Missing.Journal
-	if isReplaced { // by what could not be created
+
+	// Read what the plan has left (T6). A replacement needs what its create needs.
+	marks := readMarks(ctx, req.Private)
+	isReplaced, needed := marks.replacement.By != nil, r.provider.Missing.Journal
+	if isReplaced {
 		needed = r.provider.Missing.Service
 	}
 	if lacks(needed, &resp.Diagnostics) {
 		return
 	}
+
+	// Free the name, or keep it for the create that follows. isWanted: another object has the job.
 	object := journal.Object{
 		Project: job.ProjectID.ValueString(), Name: job.Name.ValueString(), JobID: job.ID.ValueString(),
 		Arguments: job.request(ctx, "").Arguments, PromptHash: job.hashOfPrompt(),
-		Holder: marks.record.Holder, IsTainted: carried.isOfTainted(),
+		Holder: marks.holder, IsTainted: marks.replacement.isOfTainted(),
 	}
-	isWanted, err := false, j.Unusable()
-	switch fate := carried.fate(job.projectAndName()); {
+	records := r.provider.Sender.Journal
+	isWanted, err := false, records.Unusable()
+	switch fate := marks.replacement.fate(job.projectAndName()); {
 	case err != nil && isReplaced:
 	case fate == keep:
-		isWanted, err = j.Keep(ctx, object)
+		isWanted, err = records.Keep(ctx, object)
 	default: // the runs of "terraform test" share a process, and none adopts what an earlier one destroyed
-		isWanted, err = j.Free(ctx, object, fate == leave && r.provider.Command != "test")
+		isWanted, err = records.Free(ctx, object, fate == leave && r.provider.Command != "test")
 	}
-	if errors.Is(err, context.Canceled) {
+
+	// An error keeps the object in the state.
+	switch {
+	case errors.Is(err, context.Canceled):
 		addError(&resp.Diagnostics, wording.NotRemoved.Of(job.facts(), nil))
 		return
-	}
-	if err != nil && isReplaced { // the create that follows would fail, with the old job out of the state
+	case err != nil && isReplaced: // the create that follows would fail, with the old job out of the state
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), err))
 		return
 	}
@@ -342,16 +379,4 @@ func checkName(request send.Request, diags *diag.Diagnostics) (ok bool) {
 		check.ErrorAt(diags, path.Root("name"), wording.NameMissing(request))
 	}
 	return request.Name != ""
-}
-
-// assign records that the name has the job, which was imported, without sending anything.
-func (d *ProviderData) assign(ctx context.Context, job *jobModel, out stateWriter) (ok bool) {
-	request := job.request(ctx, job.ID.ValueString())
-	operation := d.Sender.Begin(ctx, request)
-	if err := operation.Assign(ctx); err != nil {
-		addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
-		return false
-	}
-	out.marks.record.Holder = operation.Holder()
-	return true
 }

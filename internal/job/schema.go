@@ -14,8 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -30,6 +28,10 @@ const (
 	timeoutsDescription = "How long to wait, such as `90m`. Then the run fails, and the job keeps running."
 )
 
+// jobSchema has no RequiresReplace: decide asks for each replacement, because none follows from one value
+// alone. Texts are compared without trailing white space, an imported job gets its first name and
+// triggers without a replacement, a new prompt replaces a closed job only, and Delete has to know the
+// reason.
 func jobSchema(ctx context.Context) schema.Schema {
 	s := schema.Schema{
 		MarkdownDescription: "Sends a prompt to the agent service as a job, and waits until it finishes.\n\n" +
@@ -63,8 +65,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Computed: true,
 				MarkdownDescription: "Project of the job. Default: the provider's `project_id` at creation. " +
 					"A change here starts another job; a change in the provider block does not.",
-				Validators:    []validator.String{check.ValidID()},
-				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplaceIfConfigured()},
+				Validators: []validator.String{check.ValidID()},
 			},
 			"id": schema.StringAttribute{
 				Computed:            true,

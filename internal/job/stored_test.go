@@ -88,14 +88,14 @@ func (p private) SetKey(_ context.Context, key string, value []byte) diag.Diagno
 func TestMarks_stored(t *testing.T) {
 	t.Parallel()
 	read, written := private{
-		"message":     []byte(`{"sent":"2026-11-23T00:24:16Z","unconfirmed":true,"missing":true,"closed":true}`),
-		"record":      []byte(`{"adoption":"random"}`),
+		"message":     []byte(`{"sent":"2026-11-23T00:24:16Z","unconfirmed":true,"closed":true}`),
+		"holder":      []byte(`"random"`),
 		"replacement": []byte(`{"job":"job_1","same":true,"by":["proj_1","docs"]}`),
 	}, private{}
 	want := marks{
-		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, IsMissing: true, IsClosed: true},
-		recordMarks{Holder: "random"},
+		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, IsClosed: true},
 		replacement{Job: "job_1", MayBeSame: true, By: &projectAndName{"proj_1", "docs"}},
+		"random",
 	}
 	m := readMarks(t.Context(), read)
 	if diff := cmp.Diff(want, *m, cmp.AllowUnexported(marks{})); diff != "" {

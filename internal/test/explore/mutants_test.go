@@ -35,14 +35,14 @@ func mutants() map[string]mutant {
 		},
 		"the provider waits for the response": {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
 		"the id is in the state before the wait": {
-			"job/outcome.go", "	out.marks.record.Holder = operation.Holder()\n	out.save(ctx, job)\n", "	out.marks.record.Holder = operation.Holder()\n	if isMessage {\n		out.save(ctx, job)\n	}\n", create,
+			"job/apply.go", "	c.marks.holder = operation.Holder()\n	c.save(ctx, c.job)\n", "	c.marks.holder = operation.Holder()\n	if !c.isCreate {\n		c.save(ctx, c.job)\n	}\n", create,
 		},
 		"a job that has not finished is red": {
-			"job/await.go", "	addError(out.diags, text)\n", "	addWarning(out.diags, text)\n", "create times out",
+			"job/await.go", "	addError(c.diags, text)\n", "	addWarning(c.diags, text)\n", "create times out",
 		},
 		"Ctrl-C does not taint": {"job/await.go", "errors.Is(err, context.Canceled)", "false", create},
 		"an accepted message is in the state": {
-			"job/outcome.go", "	out.marks.record.Holder = operation.Holder()\n	out.save(ctx, job)\n", "	out.marks.record.Holder = operation.Holder()\n	if !isMessage {\n		out.save(ctx, job)\n	}\n", message,
+			"job/apply.go", "	c.marks.holder = operation.Holder()\n	c.save(ctx, c.job)\n", "	c.marks.holder = operation.Holder()\n	if c.isCreate {\n		c.save(ctx, c.job)\n	}\n", message,
 		},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response"},
@@ -56,7 +56,7 @@ func mutants() map[string]mutant {
 		"a request given up sends":   {"journal/judge.go", "	case r.Last == nil, j.isGivenUp(r), ", "	case r.Last == nil, ", "create, and a decision"},
 		"a job given up is replaced": {"job/decide.go", "	case e.isGivenUp, options", "	case options", "forget"},
 		"a finished job that refuses a message is replaced": {
-			"job/outcome.go", "	out.marks.message.IsClosed, outcome.BecameClosed = true, true\n", "	outcome.BecameClosed = true\n", "closed job",
+			"job/apply.go", "	c.marks.message.IsClosed, outcome.BecameClosed = true, true\n", "	outcome.BecameClosed = true\n", "closed job",
 		},
 		"a message goes to the job that the name has": {
 			"journal/judge.go", "	case r.JobID != w.JobID && !j.isGivenUp(r):\n		return OtherJob\n", "", "older state, after -replace, edited",
@@ -88,7 +88,7 @@ func mutants() map[string]mutant {
 		},
 
 		"a plan only reads": {
-			"job/plan.go", "	case foreseen.Result.Sends():\n", "	case foreseen.Result.Sends():\n		_ = d.Sender.Begin(ctx, request).Adopt()\n", "-replace only planned",
+			"job/plan.go", "	case foreseen.Result.Sends():\n", "	case foreseen.Result.Sends():\n		_ = p.Sender.Begin(ctx, request).Adopt()\n", "-replace only planned",
 		},
 		"an adoption is recorded before its job is read": {
 			"send/send.go", "	err := o.Adopt() ", "	if out = o.readJob(ctx, Adopted, record); out.Err != nil {\n		return out, stop\n	}\n	err := o.Adopt() ", "other address and alias",
@@ -97,11 +97,11 @@ func mutants() map[string]mutant {
 		"what may be the same keeps the job":   {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
 		"a Delete gives a lost record its job": {"journal/journal.go", "			j.restore(r, o)\n		}\n		if isWanted", "		}\n		if isWanted", "life: triggers known late, without a journal"},
 		"what replaces a closed job may be the same": {
-			"job/decide.go", "		c.effect, isUnknown = replaceClosed, isUnknown || plan.promptText().IsUnknown()\n", "		c.effect = replaceClosed\n", "life: the prompt for an archived job is known late",
+			"job/decide.go", "		c.effect, hasUnknown = replaceClosed, hasUnknown || plan.promptText().IsUnknown()\n", "		c.effect = replaceClosed\n", "life: the prompt for an archived job is known late",
 		},
 		"what may become a retry is planned as one":       {"job/decide.go", "	case options.mayRetry && hasFailed:\n", "	case false && hasFailed:\n", "life: on_failure of a failed job is known late"},
 		"a plan that may retry promises no adoption":      {"job/plan.go", "options.onFailure == onRetry || options.mayRetry\n", "options.onFailure == onRetry\n", "life: an adoption was promised, and on_failure was not known"},
-		"an apply replaces no job that its plan has kept": {"job/plan.go", "isGivenUp: isGivenUp && isRead,", "isGivenUp: isGivenUp,", "life: a job is given up when its plan is applied"},
+		"an apply replaces no job that its plan has kept": {"job/plan.go", "isGivenUp:    isGivenUp && isRead,", "isGivenUp:    isGivenUp,", "life: a job is given up when its plan is applied"},
 		"what this run has left stops another prompt": {
 			"journal/judge.go", "r.Released && !j.IsLeft(r):", "r.Released && !(j.IsLeft(r) && r.isFor(w)):", "life: a changed address, and another prompt for an active job, started a second one",
 		},
@@ -112,7 +112,7 @@ func mutants() map[string]mutant {
 		},
 		"a destroy releases": {"journal/journal.go", "		r.Released, r.Left = true, left\n", "		r.Left = left\n", "terraform destroy"},
 		"a replacement without its journal fails": {
-			"job/resource.go", "	if err != nil && isReplaced { // the create", "	if false { // the create", "-replace",
+			"job/resource.go", "	case err != nil && isReplaced: // the create", "	case false: // the create", "-replace",
 		},
 	}
 }

@@ -197,10 +197,10 @@ var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)`)
 func (o *object) normal(jobs map[string]int, records []journal.Record) string {
 	var values map[string][]byte
 	_ = json.Unmarshal(o.Private, &values)
-	var known struct{ Holder string }
-	_ = json.Unmarshal(values["record"], &known)
-	isLast := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Name == o.Get("name") && r.Holder == known.Holder })
-	delete(values, "record")
+	var holder string
+	_ = json.Unmarshal(values["holder"], &holder)
+	isLast := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Name == o.Get("name") && r.Holder == holder })
+	delete(values, "holder")
 	text := fmt.Sprintf("%s, last adopted %t", values, isLast)
 	for id, i := range jobs {
 		if id != "" {
