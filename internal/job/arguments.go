@@ -16,11 +16,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
-// arguments are the attributes whose change starts another job, besides name and project.
-type arguments struct {
-	Triggers types.Map `tfsdk:"triggers"`
-}
-
 // argument is all that is special about one of them: schema, plan and request follow from it.
 type argument struct {
 	name      string                 // of the attribute
@@ -124,4 +119,10 @@ func (m *jobModel) fingerprint(ctx context.Context) string {
 	}
 	wanted := m.request(ctx, "").Wanted
 	return journal.Hash(wanted.Arguments, wanted.Prompt)
+}
+
+// lastRequest is the id of the last request for the job, by which a person can give it up. It is
+// empty if the journal does not show one.
+func (m *jobModel) lastRequest(ctx context.Context, j *journal.Journal) string {
+	return j.LastRequest(ctx, m.ProjectID.ValueString(), m.Name.ValueString(), m.ID.ValueString())
 }

@@ -49,7 +49,7 @@ func (c applyCall) reportFailure(ctx context.Context) {
 // retries a job that was archived.
 func (c applyCall) whatFollows(ctx context.Context) wording.Next {
 	return wording.Next{
-		Request: c.provider.lastRequest(ctx, c.job), IsTainted: c.isCreate,
+		Request: c.job.lastRequest(ctx, c.provider.Sender.Journal), IsTainted: c.isCreate,
 		IsKept:    c.options.onFailure == onWarn || c.options.onFailure == "",
 		IsRetried: c.options.onFailure == onRetry && !c.job.is(agentapi.StatusArchived),
 	}

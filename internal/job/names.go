@@ -11,10 +11,6 @@ import (
 // projectAndName identifies a name.
 type projectAndName [2]string
 
-func (m *jobModel) projectAndName() projectAndName {
-	return projectAndName{m.ProjectID.ValueString(), m.Name.ValueString()}
-}
-
 // names are what a process knows of the resources that have names. It plans or applies one
 // configuration.
 type names struct {

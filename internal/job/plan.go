@@ -130,7 +130,7 @@ func (p planner) planExisting(ctx context.Context, req resource.ModifyPlanReques
 	// Decide.
 	id := state.ID.ValueString()
 	foreseen, isRecordKnown := p.foreseeMessage(ctx, &plan, &state)
-	isGivenUp, isRead := p.isGivenUp(ctx, &state, p.diags), p.names.isRead(id)
+	isGivenUp, isRead := p.isGivenUp(ctx, &state), p.names.isRead(id)
 	e := existing{
 		plan: &plan, state: &state, marks: &marks.message, options: options, foreseen: foreseen,
 		isNewProject: !project.IsNull() && !project.Equal(state.ProjectID),
@@ -171,6 +171,12 @@ func (p planner) foreseeMessage(ctx context.Context, plan, state *jobModel) (for
 	return foreseen, err == nil && p.Sender.Client != nil // else the journal is not configured yet
 }
 
+// isGivenUp reports whether a person has given up the last request for a job in the state.
+func (p planner) isGivenUp(ctx context.Context, state *jobModel) bool {
+	j := p.Sender.Journal
+	return len(j.Forget) > 0 && !p.reportMissing(p.Missing.Journal, p.diags) && j.IsGivenUp(state.lastRequest(ctx, j))
+}
+
 // say says what the planned values of a job in the state do not show.
 func (p planner) say(ctx context.Context, c change, e existing) {
 	job, prompt, status := e.state.facts(), e.plan.promptPath(), path.Root("status")
@@ -200,7 +206,7 @@ func (p planner) say(ctx context.Context, c change, e existing) {
 	}
 	switch {
 	case c.failsApply:
-		check.WarnAt(p.diags, status, wording.FailedEarlier(job, p.lastRequest(ctx, e.state)))
+		check.WarnAt(p.diags, status, wording.FailedEarlier(job, e.state.lastRequest(ctx, p.Sender.Journal)))
 	case c.failedUnwaited && e.state.is(agentapi.StatusArchived):
 		warn(status, wording.ArchivedUnnoticed)
 	case c.failedUnwaited:

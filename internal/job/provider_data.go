@@ -33,9 +33,8 @@ type ProviderData struct {
 	Command  string // of the CLI, such as "plan"; empty if that is not known
 	OnRunner bool   // the journal is on the disk of a pipeline's runner, and nobody chose that
 
-	warnsOfPlace sync.Once
-	saysMissing  sync.Map // the settings that a plan or a refresh has reported
-	names        names
+	said  sync.Map // what is said once, not for each resource
+	names names
 }
 
 // Missing are the settings that are not set. They are no error of the provider block: each call
@@ -75,11 +74,16 @@ func lacks(missing []wording.Diagnostic, diags *diag.Diagnostics) bool {
 	return len(missing) > 0
 }
 
-// reportMissing is lacks for a refresh or a plan, which reports a setting once, not for each
-// resource.
+// isFirst reports whether something that is said once was not said yet.
+func (d *ProviderData) isFirst(what any) bool {
+	_, isSaid := d.said.LoadOrStore(what, true)
+	return !isSaid
+}
+
+// reportMissing is lacks for a refresh or a plan, which reports a setting once.
 func (d *ProviderData) reportMissing(missing []wording.Diagnostic, diags *diag.Diagnostics) bool {
 	for _, setting := range missing {
-		if _, isSaid := d.saysMissing.LoadOrStore(setting, true); !isSaid {
+		if d.isFirst(setting) {
 			addError(diags, setting)
 		}
 	}
@@ -106,26 +110,14 @@ func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) type
 
 // reportJournalError warns once that the journal cannot be used.
 func (d *ProviderData) reportJournalError(err error, diags *diag.Diagnostics) {
-	if err := d.Sender.Journal.FirstError(err); err != nil {
+	if err != nil && d.isFirst("journal") {
 		addWarning(diags, wording.JournalUnusable(err))
 	}
 }
 
 // warnOfPlace warns once, where something is sent, that the journal may not outlive this run.
 func (d *ProviderData) warnOfPlace(diags *diag.Diagnostics) {
-	if d.OnRunner {
-		d.warnsOfPlace.Do(func() { addWarning(diags, wording.JournalOnRunner(d.Sender.Journal.Location.Folder)) })
+	if d.OnRunner && d.isFirst("place") {
+		addWarning(diags, wording.JournalOnRunner(d.Sender.Journal.Location.Folder))
 	}
-}
-
-// lastRequest is the id of the last request for a job, by which a person can give it up. It is
-// empty if the journal does not show one.
-func (d *ProviderData) lastRequest(ctx context.Context, job *jobModel) string {
-	return d.Sender.Journal.LastRequest(ctx, job.ProjectID.ValueString(), job.Name.ValueString(), job.ID.ValueString())
-}
-
-// isGivenUp reports whether a person has given up the last request for a job in the state.
-func (d *ProviderData) isGivenUp(ctx context.Context, state *jobModel, diags *diag.Diagnostics) bool {
-	j := d.Sender.Journal
-	return len(j.Forget) > 0 && !d.reportMissing(d.Missing.Journal, diags) && j.IsGivenUp(d.lastRequest(ctx, state))
 }

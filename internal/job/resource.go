@@ -151,7 +151,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	shown, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound) && !isImported:
-		addWarning(&resp.Diagnostics, wording.NotFound(job.facts(), err, r.provider.lastRequest(ctx, &job)))
+		addWarning(&resp.Diagnostics, wording.NotFound(job.facts(), err, job.lastRequest(ctx, r.provider.Sender.Journal)))
 		out.identify(ctx, &job)
 	case err != nil && isImported:
 		addError(&resp.Diagnostics, wording.ImportFailed.Of(job.facts(), err))
