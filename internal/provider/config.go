@@ -71,65 +71,83 @@ type pollModel struct {
 func (m providerModel) providerData(
 	ctx context.Context, p *agentProvider, req provider.ConfigureRequest, diags *diag.Diagnostics,
 ) *job.ProviderData {
-	known := req.Config.Raw.IsFullyKnown()
-	data := &job.ProviderData{ProjectID: m.orEnv(m.ProjectID, job.EnvProjectID), Sender: send.Sender{Journal: journal.InMemory()}}
+	isKnown := req.Config.Raw.IsFullyKnown()
+	data := &job.ProviderData{ProjectID: m.projectID(diags), Sender: send.Sender{Journal: journal.InMemory()}}
 	data.Sender.Limits.Limit[send.Create] = m.limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
 	data.Sender.Limits.Limit[send.Message] = m.limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
-	poll := pollModel{}
-	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
-		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
+	poll := m.pollBlock(ctx, diags)
+	client, schedule := m.clientConfig(poll, diags), poll.schedule(diags)
+	client.UserAgent = fmt.Sprintf("terraform-provider-agent/%s (+terraform %s)", p.version, req.TerraformVersion)
+	client.Dial = p.options.Dial
+	named, forget, hasJournal := m.journal(ctx, diags)
+	data.Sender.Journal.Forget = forget // a plan of what is given up misses the journal
+	data.Missing = m.missing(hasJournal)
+	if diags.HasError() || !isKnown {
+		return data
 	}
-	if project := data.ProjectID; !project.IsNull() && !project.IsUnknown() {
+
+	data.Mask = keyMask(m.orEnv(m.AdminKey, envAdminKey).ValueString())
+	if process := p.options.Process; process != nil {
+		data.Command = process.Command
+		if hasJournal && client.BaseURL != nil {
+			where := place.Find(named, client.BaseURL, process)
+			logPlace(ctx, where)
+			data.Sender.Journal = journal.Open(process, journal.Options{
+				Place: where, Forget: forget, RequestTimeout: client.RequestTimeout, Log: logDecision,
+			})
+			data.OnRunner = where.Location.Default && process.Command != "test" && isRunner(m.getenv)
+		}
+	}
+	if len(data.Missing.Service) == 0 {
+		data.Sender.Client = agentapi.New(client)
+		data.Waiter = wait.Waiter{Poller: data.Sender.Client, Schedule: schedule}
+	}
+	return data
+}
+
+// projectID is the default project.
+func (m providerModel) projectID(diags *diag.Diagnostics) types.String {
+	project := m.orEnv(m.ProjectID, job.EnvProjectID)
+	if !project.IsNull() && !project.IsUnknown() {
 		if err := check.ID(project.ValueString()); err != nil {
 			check.ErrorAt(diags, path.Root("project_id"), wording.InvalidID.Because(err, origin(m.ProjectID, job.EnvProjectID)))
 		}
 	}
-	base := m.baseURL(diags)
-	key := m.adminKey(diags)
-	config := agentapi.Config{
-		BaseURL:           base,
-		Key:               key,
-		UserAgent:         fmt.Sprintf("terraform-provider-agent/%s (+terraform %s)", p.version, req.TerraformVersion),
+	return project
+}
+
+// clientConfig is what the provider block says about the service.
+func (m providerModel) clientConfig(poll pollModel, diags *diag.Diagnostics) agentapi.Config {
+	return agentapi.Config{
+		BaseURL:           m.baseURL(diags),
+		Key:               m.adminKey(diags),
 		RequestTimeout:    durationOr(m.RequestTimeout, defaultRequestTimeout),
 		MaxPollsPerSecond: float64(cmp.Or(poll.MaxPerSecond.ValueInt64(), defaultMaxPollsPerSec)),
 		RootCAs:           m.roots(diags),
-		Dial:              p.options.Dial,
 		Log:               logExchange,
 	}
-	schedule := wait.Schedule{
-		Min: durationOr(poll.MinInterval, defaultMinInterval),
-		Max: durationOr(poll.MaxInterval, defaultMaxInterval),
+}
+
+// pollBlock is the block poll; without one, and as long as it is unknown, its values are null.
+func (m providerModel) pollBlock(ctx context.Context, diags *diag.Diagnostics) (poll pollModel) {
+	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
+		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
 	}
-	if schedule.Min > schedule.Max && known {
+	return poll
+}
+
+func (p pollModel) schedule(diags *diag.Diagnostics) wait.Schedule {
+	schedule := wait.Schedule{
+		Min: durationOr(p.MinInterval, defaultMinInterval),
+		Max: durationOr(p.MaxInterval, defaultMaxInterval),
+	}
+	if schedule.Min > schedule.Max && !p.MinInterval.IsUnknown() && !p.MaxInterval.IsUnknown() {
 		check.ErrorAt(diags, path.Root("poll").AtName("min_interval"),
 			wording.InvalidDuration.Because(fmt.Errorf(
 				"the shortest interval (%s) must not be longer than max_interval (%s); their defaults are %s and %s",
 				schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval)))
 	}
-	settings, enabled := m.journal(ctx, diags)
-	data.Missing = m.missing(enabled)
-	data.Sender.Journal.Forget = settings.forget // a plan of what is given up misses the journal
-	if diags.HasError() || !known {
-		return data
-	}
-	data.Mask = keyMask(m.orEnv(m.AdminKey, envAdminKey).ValueString())
-	if p.options.Process != nil {
-		data.Command = p.options.Process.Command
-	}
-	if process := p.options.Process; enabled && process != nil && base != nil {
-		where := place.Find(settings.named, base, process)
-		logPlace(ctx, where)
-		data.Sender.Journal = journal.Open(process, journal.Options{
-			Place: where, Forget: settings.forget, RequestTimeout: config.RequestTimeout, Log: logDecision,
-		})
-		data.OnRunner = where.Location.Default && process.Command != "test" && isRunner(m.getenv)
-	}
-	if len(data.Missing.Service) > 0 {
-		return data
-	}
-	data.Sender.Client = agentapi.New(config)
-	data.Waiter = wait.Waiter{Poller: data.Sender.Client, Schedule: schedule}
-	return data
+	return schedule
 }
 
 // missing are the settings that are not set. A journal needs the URL, because each service has its

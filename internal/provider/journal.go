@@ -26,15 +26,12 @@ const (
 	envJournalForget = "AGENT_JOURNAL_FORGET"
 )
 
-// journalSettings are what a person says about the journal.
-type journalSettings struct {
-	named  place.Location // empty: the usual one
-	forget []string       // requests that a person has given up
-}
-
-// journal returns the journal's settings, if it is enabled. A plan must know them, or it could not
-// say what an earlier run has sent.
-func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (settings journalSettings, enabled bool) {
+// journal returns the place that a person names for the journal, empty for the usual one, and the
+// requests that a person has given up. A plan must know them, or it could not say what an earlier run
+// has sent.
+func (m providerModel) journal(
+	ctx context.Context, diags *diag.Diagnostics,
+) (named place.Location, forget []string, isEnabled bool) {
 	var block struct {
 		Enabled types.Bool     `tfsdk:"enabled"`
 		URL     types.String   `tfsdk:"url"`
@@ -43,16 +40,16 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (se
 	at := path.Root("journal")
 	if value, _ := m.Journal.ToTerraformValue(ctx); !value.IsFullyKnown() {
 		check.ErrorAt(diags, at, wording.UnknownJournalSettings(envJournalURL, envJournalForget))
-		return settings, false
+		return named, forget, false
 	}
 	if !m.Journal.IsNull() {
 		diags.Append(m.Journal.As(ctx, &block, basetypes.ObjectAsOptions{})...)
 	}
 	if !block.Enabled.IsNull() && !block.Enabled.ValueBool() {
-		return settings, false
+		return named, forget, false
 	}
 	for _, id := range block.Forget {
-		settings.forget = append(settings.forget, id.ValueString())
+		forget = append(forget, id.ValueString())
 	}
 	for id := range strings.SplitSeq(m.getenv(envJournalForget), ",") {
 		if id = strings.TrimSpace(id); id == "" {
@@ -62,14 +59,13 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (se
 			check.ErrorAt(diags, at.AtName("forget"), wording.InvalidID.Because(fmt.Errorf(
 				"the environment variable %s contains %s, which is not the id of a request", envJournalForget, wording.Quote(id))))
 		}
-		settings.forget = append(settings.forget, id)
+		forget = append(forget, id)
 	}
 	if where := m.orEnv(block.URL, envJournalURL); !where.IsNull() {
-		named, err := place.ParseURL(where.ValueString())
-		if err != nil {
+		var err error
+		if named, err = place.ParseURL(where.ValueString()); err != nil {
 			check.ErrorAt(diags, at.AtName("url"), wording.InvalidJournalURL.Because(err, origin(block.URL, envJournalURL)))
 		}
-		settings.named = named
 	}
-	return settings, true
+	return named, forget, true
 }
