@@ -21,7 +21,7 @@ type mutant struct {
 	finds               string // the scenario that shows it, or a life
 }
 
-// mutants are the rows of "Where the promise is kept" in internal/README.md. Some rows
+// mutants are the rows of internal/PROMISE.md. Some rows
 // are not here, because no cut of a run shows them: an HTTP library repeats a request when a
 // connection breaks under it, a panic is no cut, the end of an earlier run of a job needs a
 // service that shows an old record, a message that is forgotten too early one that refuses

@@ -46,7 +46,7 @@ const (
 // with a slash.
 func TestLinks(t *testing.T) {
 	read := func(file string) string { return read(t, "../"+file) }
-	pages := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "internal/README.md", "internal/test/README.md", "internal/test/FAULTS.md", "internal/tools/README.md"}
+	pages := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "internal/README.md", "internal/PROMISE.md", "internal/test/README.md", "internal/test/FAULTS.md", "internal/tools/README.md"}
 	for _, folder := range []string{"docs", "examples"} {
 		for _, page := range filesIn(t, filepath.Join(root, folder), ".md") {
 			pages = append(pages, folder+"/"+page)
@@ -90,7 +90,7 @@ func TestLinks_names(t *testing.T) {
 			words[name] = true
 		}
 	}
-	for _, page := range []string{"CONTRIBUTING.md", "internal/README.md"} {
+	for _, page := range []string{"CONTRIBUTING.md", "internal/README.md", "internal/PROMISE.md"} {
 		for _, match := range goName.FindAllStringSubmatch(read(t, "../"+page), -1) {
 			if !words[match[1]] {
 				t.Errorf("%s: nothing has the name %s", page, match[1])
