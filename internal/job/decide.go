@@ -31,7 +31,7 @@ type existing struct {
 type effect int
 
 const (
-	// keepPrompt: nothing.
+	// keepPrompt: the apply sends and stores no prompt.
 	keepPrompt effect = iota
 	// storePrompt: the job was imported, and the state gets its prompt.
 	storePrompt
@@ -82,46 +82,54 @@ func (r *shownJob) isClosed(refuses bool) bool {
 // usesService reports whether the apply sends or reads something.
 func (c change) usesService() bool { return c.replaces() || c.effect == sendMessage || c.isWaited }
 
-// isSent reports whether another run has sent the message, or may have done so.
-func (e existing) isSent(does effect) bool { return does == sendMessage && e.foreseen.Result.Counts() }
-
 // decide compares the plan with the state.
 func (e existing) decide() change {
-	plan, state, options := e.plan, e.state, e.options
-	hasFailed := state.is(agentapi.StatusFailed)
-	c := change{effect: plan.promptEffect(state), isWaited: options.enabled && !state.hasFinished()}
-	if !state.isImported() || !state.Name.IsNull() { // else these are the first arguments of an imported job
-		for _, name := range plan.differingArguments(&state.arguments) {
-			c.replacedAt = append(c.replacedAt, path.Root(name))
-		}
+	state, options := e.state, e.options
+	c := change{effect: e.plan.promptEffect(state), isWaited: options.enabled && !state.hasFinished(), replacedAt: e.newArguments()}
+	hasFailed, isClosed, isMessage := state.is(agentapi.StatusFailed), state.isClosed(e.marks.IsClosed), c.effect == sendMessage
+	isSent := isMessage && e.foreseen.Result.Counts() // by another run, for sure or perhaps
+	hasUnknown, promptAt := e.hasUnknown, "prompt"
+	if e.plan.Prompt.IsNull() {
+		promptAt = "prompt_wo_hash"
 	}
-	if e.isNewProject {
-		c.replacedAt = append(c.replacedAt, path.Root("project_id"))
+	replaceAt := func(with effect, attribute string) {
+		c.effect, c.replacedAt = with, append(c.replacedAt, path.Root(attribute))
 	}
-	if !state.Name.IsNull() && !plan.Name.Equal(state.Name) {
-		c.replacedAt = append(c.replacedAt, path.Root("name"))
-	}
-	hasUnknown := e.hasUnknown
 	switch {
-	case e.isGivenUp, options.onFailure == onRetry && hasFailed && !e.isSent(c.effect):
-		c.effect, c.replacedAt = replace, append(c.replacedAt, path.Root("status"))
-	case c.effect == sendMessage && state.isClosed(e.marks.IsClosed) && !e.isSent(c.effect):
-		c.effect, hasUnknown = replaceClosed, hasUnknown || plan.promptText().IsUnknown()
-		at := path.Root("prompt")
-		if plan.Prompt.IsNull() {
-			at = path.Root("prompt_wo_hash")
-		}
-		c.replacedAt = append(c.replacedAt, at)
+	case e.isGivenUp, hasFailed && options.onFailure == onRetry && !isSent:
+		replaceAt(replace, "status")
+	case isMessage && isClosed && !isSent:
+		replaceAt(replaceClosed, promptAt)
+		hasUnknown = hasUnknown || e.plan.promptText().IsUnknown()
 	case len(c.replacedAt) > 0:
 		c.effect = replace
-	case options.mayRetry && hasFailed:
-		c.effect, c.replacedAt, hasUnknown = replace, append(c.replacedAt, path.Root("status")), true
+	case hasFailed && options.mayRetry:
+		replaceAt(replace, "status")
+		hasUnknown = true
 	}
 	c.mayBeSame = c.replaces() && hasUnknown
 	stays := (c.effect == keepPrompt || c.effect == storePrompt) && e.marks.hasFailed(&state.shownJob)
 	c.failsApply = stays && options.failsRuns()
 	c.failedUnwaited = stays && options.onFailure == ""
 	return c
+}
+
+// newArguments are the attributes, beside the prompt, whose change starts another job. An imported job
+// without a name gets its arguments now: there is nothing to compare them with.
+func (e existing) newArguments() (at []path.Path) {
+	if e.isNewProject {
+		at = append(at, path.Root("project_id"))
+	}
+	if e.state.isImported() && e.state.Name.IsNull() {
+		return at
+	}
+	for _, name := range e.plan.differingArguments(&e.state.arguments) {
+		at = append(at, path.Root(name))
+	}
+	if !e.state.Name.IsNull() && !e.plan.Name.Equal(e.state.Name) {
+		at = append(at, path.Root("name"))
+	}
+	return at
 }
 
 // setValues sets the planned values. It promises no value that the service may change, nor one that

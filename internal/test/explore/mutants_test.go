@@ -54,7 +54,7 @@ func mutants() map[string]mutant {
 			"send/foresee.go", "err == nil && record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt)\n", "false\n", "message, then the state lost, edited",
 		},
 		"a request given up sends":   {"journal/judge.go", "	case r.Last == nil, j.isGivenUp(r), ", "	case r.Last == nil, ", "create, and a decision"},
-		"a job given up is replaced": {"job/decide.go", "	case e.isGivenUp, options", "	case options", "forget"},
+		"a job given up is replaced": {"job/decide.go", "	case e.isGivenUp, hasFailed", "	case hasFailed", "forget"},
 		"a finished job that refuses a message is replaced": {
 			"job/apply.go", "	c.marks.message.IsClosed, outcome.BecameClosed = true, true\n", "	outcome.BecameClosed = true\n", "closed job",
 		},
@@ -97,9 +97,9 @@ func mutants() map[string]mutant {
 		"what may be the same keeps the job":   {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
 		"a Delete gives a lost record its job": {"journal/journal.go", "			j.restore(r, o)\n		}\n		if isWanted", "		}\n		if isWanted", "life: triggers known late, without a journal"},
 		"what replaces a closed job may be the same": {
-			"job/decide.go", "		c.effect, hasUnknown = replaceClosed, hasUnknown || plan.promptText().IsUnknown()\n", "		c.effect = replaceClosed\n", "life: the prompt for an archived job is known late",
+			"job/decide.go", "		hasUnknown = hasUnknown || e.plan.promptText().IsUnknown()\n", "", "life: the prompt for an archived job is known late",
 		},
-		"what may become a retry is planned as one":       {"job/decide.go", "	case options.mayRetry && hasFailed:\n", "	case false && hasFailed:\n", "life: on_failure of a failed job is known late"},
+		"what may become a retry is planned as one":       {"job/decide.go", "	case hasFailed && options.mayRetry:\n", "	case false:\n", "life: on_failure of a failed job is known late"},
 		"a plan that may retry promises no adoption":      {"job/plan.go", "options.onFailure == onRetry || options.mayRetry\n", "options.onFailure == onRetry\n", "life: an adoption was promised, and on_failure was not known"},
 		"an apply replaces no job that its plan has kept": {"job/plan.go", "isGivenUp:    isGivenUp && isRead,", "isGivenUp:    isGivenUp,", "life: a job is given up when its plan is applied"},
 		"what this run has left stops another prompt": {
