@@ -42,11 +42,6 @@ type jobModel struct {
 	shownJob
 }
 
-// arguments are the attributes whose change starts another job, besides name and project.
-type arguments struct {
-	Triggers types.Map `tfsdk:"triggers"`
-}
-
 // readPlan reads a plan, and what only the configuration holds: the write-only prompt,
 // and the project that it names.
 func (m *jobModel) readPlan(ctx context.Context, plan tfsdk.Plan, config tfsdk.Config) (projectID types.String, diags diag.Diagnostics) {

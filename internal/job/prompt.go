@@ -6,7 +6,6 @@ package job
 import (
 	"errors"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -60,17 +59,6 @@ func (m *jobModel) hashOfPrompt() string {
 		return promptHash(m.ID, prompt).ValueString()
 	}
 	return m.PromptWOHash.ValueString()
-}
-
-// canonical is the text that all texts of the same prompt have in common. What an editor, a
-// checkout or a heredoc changes and nobody sees makes no other prompt: a byte order mark, and white
-// space at the end of a line or of the whole.
-func canonical(text string) string {
-	lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimRightFunc(line, unicode.IsSpace)
-	}
-	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
 // promptPath is the attribute that sets the prompt.
