@@ -227,10 +227,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if job.Messages.IsUnknown() { // the plan did not know whether it sends a message
 		job.Messages = before.Messages
 	}
-	switch does := job.promptEffect(&before); {
-	case does == sendMessage:
+	if does := job.promptEffect(&before); does == sendMessage {
 		c.sendMessage(ctx, &before, timeout)
-	default:
+	} else {
 		c.storeAndWait(ctx, &before, does == storePrompt, timeout)
 	}
 }
