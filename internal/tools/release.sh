@@ -54,7 +54,7 @@ sign_sboms() {
 	local signature sums
 	signature=$(basename "$1")
 	sums=${signature%.sig}
-	sha256sum -- *.spdx.json >"$sums"
+	sha256sum -- *.cdx.json >"$sums"
 	gpg --batch --local-user "$2" --output "$signature" --detach-sign "$sums"
 }
 
@@ -108,16 +108,16 @@ verify() {
 	zips=("${project}_${version}"_*_*.zip)
 	[ -f "${zips[0]}" ] || fail "there is no ${zips[0]}"
 	# GoReleaser keeps what is already in a draft, whoever put it there.
-	diff <(printf '%s\n' "${zips[@]}" "${zips[@]/%/.spdx.json}" "${project}_${version}_"{manifest.json,{,SBOM_}SHA256SUMS{,.sig}} | sort) \
+	diff <(printf '%s\n' "${zips[@]}" "${zips[@]/%/.cdx.json}" "${project}_${version}_"{manifest.json,{,SBOM_}SHA256SUMS{,.sig}} | sort) \
 		<(printf '%s\n' * | sort) || fail "these files are missing (<) or unexpected (>)"
 	verify_sums "${project}_${version}_SHA256SUMS" "${zips[@]}" "${project}_${version}_manifest.json"
-	verify_sums "${project}_${version}_SBOM_SHA256SUMS" "${zips[@]/%/.spdx.json}"
+	verify_sums "${project}_${version}_SBOM_SHA256SUMS" "${zips[@]/%/.cdx.json}"
 	[ "$(tr -d ' \n' <"${project}_${version}_manifest.json")" = '{"version":1,"metadata":{"protocol_versions":["6.0"]}}' ] ||
 		fail "terraform-registry-manifest.json: not version 1 with protocol 6.0"
 	for zip in "${zips[@]}"; do
 		verify_zip "$zip"
-		grep -q '"spdxVersion"' "$zip.spdx.json" && grep -q 'github.com/hashicorp/terraform-plugin-framework' "$zip.spdx.json" ||
-			fail "$zip.spdx.json is no SPDX document that names the plugin framework"
+		grep -q '"bomFormat": "CycloneDX"' "$zip.cdx.json" && grep -q 'github.com/hashicorp/terraform-plugin-framework' "$zip.cdx.json" ||
+			fail "$zip.cdx.json is no CycloneDX document that names the plugin framework"
 	done
 }
 
@@ -132,7 +132,7 @@ draft() {
 	cd "$tmp/draft"
 	verify
 	local file
-	for file in *.zip *.spdx.json *_manifest.json; do
+	for file in *.zip *.cdx.json *_manifest.json; do
 		quiet gh attestation verify "$file" --repo "$GITHUB_REPOSITORY" \
 			--signer-workflow "$GITHUB_REPOSITORY/.github/workflows/release.yml" --source-ref "refs/tags/$1"
 	done
@@ -239,8 +239,8 @@ check() {
 	# RSA: the registry accepts only that and DSA.
 	quiet gpg --batch --passphrase '' --quick-generate-key 'release-check <release-check@example.invalid>' rsa3072 sign never
 	GPG_FINGERPRINT=$(gpg --batch --quiet --with-colons --list-keys | awk -F: '/^fpr/ { print $10 }')
-	step "syft, then goreleaser check (the first time many minutes: both are built)"
-	tool syft version # before GoReleaser runs it for several archives at once
+	step "cyclonedx-gomod, then goreleaser check (the first time many minutes: both are built)"
+	tool cyclonedx-gomod version # before GoReleaser runs it for several executables at once
 	tool goreleaser check
 	step "goreleaser release --snapshot: every platform, SBOMs, signatures (minutes)"
 	tool goreleaser release --snapshot --clean --timeout=24h
