@@ -12,8 +12,8 @@ help: ## list the targets
 # As the provider for a CLI, or all that it is made of would be compiled twice. Not in the commands: Windows may have no shell.
 export CGO_ENABLED = 0
 
-build: ## build the provider into bin/
-	go build -o bin/ .
+build: ## build the provider into bin/, as a release does
+	go run ./internal/tools/tfcli/cmd/tfcli build dev bin/terraform-provider-agent$$(go env GOEXE)
 
 install: ## build the provider for your own CLI, and tell how to use it there
 	go run ./internal/tools/tfcli/cmd/tfcli install

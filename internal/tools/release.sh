@@ -255,8 +255,9 @@ check() {
 	cd "$tmp/elsewhere/another-clone"
 	tool goreleaser release --snapshot --clean --timeout=24h --skip=sbom,sign
 	diff "$tmp/clone/dist/${project}_${version}_SHA256SUMS" "dist/${project}_${version}_SHA256SUMS" || fail "two builds differ"
-	step "and this platform's executable, from an empty build cache"
-	CGO_ENABLED=0 GOCACHE=$tmp/cache quiet go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$version" -o "$tmp/exe" .
+	step "and this platform's executable, as the tests build it, from an empty build cache"
+	go build -o "$tmp/" ./internal/simulator/cmd/simulator ./internal/tools/tfcli/cmd/tfcli
+	GOCACHE=$tmp/cache quiet "$tmp/tfcli" build "$version" "$tmp/exe"
 	unzip -p "dist/${project}_${version}_$(go env GOOS)_$(go env GOARCH).zip" "${project}_v$version" |
 		cmp - "$tmp/exe" || fail "the executable differs from one built with an empty build cache"
 
@@ -266,10 +267,8 @@ check() {
 		mkdir -p "$folder"
 		cp "$tmp/clone/dist/"*.zip "$folder"
 	done
-	go build -o "$tmp/" ./internal/simulator/cmd/simulator ./internal/tools/tfcli/cmd/tfcli
-	"$tmp/tfcli" env >"$tmp/env"
-	# shellcheck source=/dev/null
-	. "$tmp/env" # unsets the user's settings for CLI and provider
+	"$tmp/tfcli" list >"$tmp/clis"
+	unset "${!TF_@}" "${!AGENT_@}" # the user's settings for CLI and provider
 	# From the mirror, and nothing from anywhere else.
 	printf 'provider_installation {\n  filesystem_mirror {\n    path = "%s"\n  }\n}\n' "$tmp/mirror" >"$tmp/cli.tfrc"
 	export TF_CLI_CONFIG_FILE=$tmp/cli.tfrc CHECKPOINT_DISABLE=1
@@ -278,11 +277,9 @@ check() {
 	until grep -q AGENT_PROJECT_ID "$tmp/env"; do sleep 0.1; done
 	# shellcheck source=/dev/null
 	. "$tmp/env"
-	"$tmp/tfcli" list >"$tmp/clis"
 	while read -r product number cli <&3; do
 		step "$product $number: install from a mirror, apply"
-		cli=${cli#(}
-		install_with "${cli%%,*}"
+		install_with "$cli"
 		clis=$((clis + 1))
 	done 3<"$tmp/clis"
 	[ "$clis" -gt 0 ] || fail "no CLI to install with: make clis builds two"

@@ -10,6 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/source"
 )
@@ -62,9 +66,7 @@ func InstallPlugin(ctx context.Context, dir string) (Plugin, error) {
 		MirrorConfig:   filepath.Join(dir, "mirror.tfrc"),
 		OverrideConfig: filepath.Join(dir, "override.tfrc"),
 	}
-	// The version is in the flags; what git would add needs git.
-	if _, err := source.Go(ctx, root, "build", "-buildvcs=false",
-		"-ldflags", "-s -w -X main.version="+pluginVersion, "-o", p.Executable, "."); err != nil {
+	if err := Build(ctx, root, pluginVersion, p.Executable); err != nil {
 		return Plugin{}, fmt.Errorf("building the provider: %w", err)
 	}
 	content, err := os.ReadFile(p.Executable)
@@ -77,6 +79,27 @@ func InstallPlugin(ctx context.Context, dir string) (Plugin, error) {
 		os.WriteFile(p.MirrorConfig, []byte(mirrorConfig(mirror, "")), 0o600),
 		os.WriteFile(p.OverrideConfig, []byte(overrideConfig(filepath.Dir(p.Executable), "")), 0o600),
 	)
+}
+
+// Build builds the provider of the repository at root with the flags of a release, so that what is tested is what ships.
+func Build(ctx context.Context, root, version, exe string) error {
+	content, err := os.ReadFile(filepath.Join(root, ".goreleaser.yml"))
+	if err != nil {
+		return err
+	}
+	var release struct {
+		Builds []struct{ Flags, Ldflags []string }
+	}
+	if err := yaml.Unmarshal(content, &release); err != nil {
+		return err
+	}
+	args := []string{"build", "-o", exe}
+	for _, build := range release.Builds {
+		ldflags := strings.ReplaceAll(strings.Join(build.Ldflags, " "), "{{ .Version }}", version)
+		args = slices.Concat(args, build.Flags, []string{"-ldflags=" + ldflags})
+	}
+	_, err = source.Go(ctx, root, append(args, ".")...)
+	return err
 }
 
 // RepositoryRoot returns the folder of the go.mod that the current folder

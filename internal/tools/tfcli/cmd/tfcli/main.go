@@ -21,25 +21,33 @@ import (
 
 var errUsage = errors.New(`usage: tfcli <command>
 
-  find     print the path of the CLI to test with
-  docs     print the path of one whose schema output is complete
-  list     print every CLI that is there already: product, version, path
-  install  build the provider for your own CLI, and print how to use it there
+  find                print the path of the CLI to test with
+  docs                print the path of one whose schema output is complete
+  list                print every CLI that is there already: product, version, path
+  build VERSION FILE  build the provider as a release does
+  install             do so for your own CLI, and print how to use it there
 
 TF_CLI chooses the CLI: a path, or a name on PATH`)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, strings.Join(os.Args[1:], " "), os.Stdout, os.Stderr); err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "tfcli:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, command string, out, log io.Writer) error {
+func run(ctx context.Context, args []string, out, log io.Writer) error {
+	if len(args) == 3 && args[0] == "build" {
+		root, err := tfcli.RepositoryRoot(ctx)
+		if err != nil {
+			return err
+		}
+		return tfcli.Build(ctx, root, args[1], args[2])
+	}
 	find := tfcli.Find
-	switch command {
+	switch strings.Join(args, " ") {
 	case "list":
 		for _, cli := range tfcli.All(ctx, log) {
 			fmt.Fprintln(out, cli)
