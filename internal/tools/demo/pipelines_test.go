@@ -144,62 +144,124 @@ func (r *runner) rewritten(links *strings.Replacer) string {
 	return server.URL
 }
 
-// What a run may not do is said in one sentence, and reaches no service. Only plans are green then.
+// What a run may not do is said in one sentence, and reaches no service. Only plans are green then. What became of the jobs is
+// told apart: a condition is no job, one of a module is, and a committed lock file or errored.tfstate is not this run's. A state
+// that the backend refused once is stored by the report. One that it refuses again is kept if nobody else can read it.
 //
-// Red without: any condition of run in run.sh; isElsewhere in internal/provider; in agent.yml, AGENT_BASE_URL, or HAS_KEY,
-// because a fork gets no role.
-func TestAccPipeline_stops(t *testing.T) {
+// Red without: any condition of run, any branch of outcome, .values, .terraform.lock.hcl, rm -f, push or visibility in run.sh;
+// isElsewhere in internal/provider; in agent.yml, AGENT_BASE_URL, or HAS_KEY, because a fork gets no role.
+func TestAccPipeline_once(t *testing.T) {
 	t.Parallel()
-	const other = "https://github.com/example/docs/pull/1"
+	const (
+		link    = "https://github.com/example/docs/pull/"
+		noEvent = "Plan on pull_request, and apply on push"
+		second  = "module \"second\" {\n  source = \"./second\"\n}\n"
+	)
 	var reached atomic.Int64
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	t.Cleanup(elsewhere.Close)
+	edit := func(r *runner, old, changed string) {
+		r.files["agent/main.tf"] = strings.ReplaceAll(r.files["agent/main.tf"], old, changed)
+	}
+	with := func(prompt, more string) func(r *runner) {
+		return func(r *runner) { edit(r, reference, prompt); r.files["agent/main.tf"] += more }
+	}
+	noKey := func(r *runner) { r.values["secrets.AGENT_ADMIN_KEY"], r.values["vars.AWS_ROLE_ARN"] = "", "x" }
+	backend := func(text string) func(r *runner) {
+		return func(r *runner) { edit(r, stateHere.FindString(r.files["agent/main.tf"]), text) }
+	}
+	refuse := func(times int, isPublic bool) func(r *runner) {
+		return func(r *runner) {
+			r.host.refuse = times
+			if isPublic {
+				r.event["repository"], r.values["var.CI_PROJECT_VISIBILITY"] = map[string]any{"private": false}, "internal"
+			}
+		}
+	}
 	for name, test := range map[string]struct {
-		on, backend, service, key, rule string
-		isRed                           bool
-		outcome, says                   string
-		creates                         int
+		on, host             string // empty: push, and both
+		change               func(r *runner)
+		outcome, says, links string
+		creates              int
+		isKept               bool // the state, as an artifact
 	}{
-		"fork":                 {on: "pull_request", key: "-", outcome: "skipped", says: "Not planned: there is no AGENT_ADMIN_KEY"},
-		"merge queue":          {on: "merge_group", outcome: "planned", says: "Plan: 1 to add"},
-		"schedule":             {on: "schedule", rule: `$CI_PIPELINE_SOURCE == "schedule"`, outcome: "pull_request", says: other, creates: 1},
-		"apply without a key":  {on: "push", key: "-", isRed: true, outcome: "failed", says: "Nothing was sent: there is no AGENT_ADMIN_KEY"},
-		"closed":               {on: "closed", isRed: true, outcome: "failed", says: "Plan on pull_request, and apply on push"},
-		"pull_request_target":  {on: "pull_request_target", isRed: true, outcome: "failed", says: "Plan on pull_request, and apply on push"},
-		"no backend":           {on: "push", backend: "-", isRed: true, outcome: "failed", says: "the configuration in agent has no backend that outlives this run"},
-		"another service":      {on: "pull_request", service: elsewhere.URL, isRed: true, outcome: "failed", says: "Failed"},
-		"backend on this disk": {on: "push", backend: "backend \"local\" {\n  path = \"x.tfstate\"\n}\n", isRed: true, outcome: "failed", says: "has no backend"},
+		"fork":                 {on: "pull_request", change: noKey, outcome: "skipped", says: "Not planned: there is no AGENT_ADMIN_KEY"},
+		"merge queue":          {on: "merge_group", host: "GitHub", outcome: "planned", says: "Plan: 1 to add"},
+		"schedule":             {on: "schedule", outcome: "pull_request", says: link + "1", links: link, creates: 1},
+		"apply without a key":  {change: noKey, outcome: "failed", says: "Nothing was sent: there is no AGENT_ADMIN_KEY"},
+		"closed":               {on: "closed", host: "GitHub", outcome: "failed", says: noEvent},
+		"pull_request_target":  {on: "pull_request_target", host: "GitHub", outcome: "failed", says: noEvent},
+		"no backend":           {change: backend(""), outcome: "failed", says: "the configuration in agent has no backend that outlives this run"},
+		"backend on this disk": {change: backend("backend \"local\" {\n  path = \"x.tfstate\"\n}\n"), outcome: "failed", says: "has no backend"},
+		"another service": {on: "pull_request", outcome: "failed", says: "Failed", change: func(r *runner) {
+			edit(r, r.values["vars.AGENT_BASE_URL"], elsewhere.URL)
+			r.files["agent/main.tf"] += "data \"agent_job\" \"any\" {\n  id = \"job_1\"\n}\n"
+			r.values["var.AGENT_BASE_URL"] = r.values["vars.AGENT_BASE_URL"]
+		}},
+
+		"two jobs": {host: "GitHub", change: with(reference, second), outcome: "pull_request", says: "completed, " + link, links: link + `1","` + link + "2", creates: 2},
+		"nothing changed": {
+			host: "GitHub", change: with("x [simulate: no-pull-request]", ""), outcome: "no_pull_request", says: "api-reference: completed, no pull request", creates: 1,
+		},
+		"one of two": {
+			host: "GitHub", change: with("x [simulate: no-pull-request]", second), outcome: "pull_request",
+			says: "api-reference: completed, no pull request; second: completed, " + link, links: link, creates: 2,
+		},
+		"refused link": {host: "GitHub", outcome: "link_refused", says: "completed, its link was refused", creates: 1, change: func(r *runner) {
+			r.configure(r.rewritten(strings.NewReplacer("/pull/", "/pull?a&b=")), r.values["github.api_url"])
+		}},
+		"archived": {host: "GitHub", change: with("x [simulate: archived]", ""), outcome: "archived", says: "api-reference: archived", creates: 1},
+		"no wait": {host: "GitHub", outcome: "active", says: "api-reference: active", creates: 1, change: func(r *runner) {
+			edit(r, "  timeouts {", "  wait {\n    enabled = false\n  }\n  timeouts {")
+			edit(r, reference, "x [simulate: 1h]")
+		}},
+		"one fails": {
+			host: "GitHub", change: with("x [simulate: failed]", second), outcome: "failed", says: "second: completed, " + link, links: link, creates: 2,
+		},
+
+		"state refused once":        {change: refuse(1, false), outcome: "failed", says: link, links: link, creates: 1},
+		"state refused":             {change: refuse(-1, false), outcome: "failed", creates: 1, isKept: true},
+		"state refused, and public": {change: refuse(-1, true), outcome: "failed", creates: 1},
 	} {
 		for host, run := range hosts {
-			if host == "GitLab" && (test.on == "closed" || test.on == "merge_group" || test.on == "pull_request_target") {
-				continue // GitHub has these
+			if test.host != "" && test.host != host {
+				continue
 			}
 			t.Run(name+" on "+host, func(t *testing.T) {
 				t.Parallel()
 				r := startPipeline(t, 0)
-				r.on(test.on)
-				if test.key != "" {
-					r.values["secrets.AGENT_ADMIN_KEY"], r.values["vars.AWS_ROLE_ARN"] = "", "x"
+				r.on(cmp.Or(test.on, "push"))
+				if test.on == "schedule" {
+					r.with["rule"] = `$CI_PIPELINE_SOURCE == "schedule"`
 				}
-				if test.rule != "" {
-					r.with["rule"] = test.rule
+				if test.change != nil {
+					test.change(r)
 				}
-				if test.backend != "" {
-					r.files["agent/main.tf"] = regexp.MustCompile(`(?s)  backend "http" \{.*?\n  \}\n`).ReplaceAllLiteralString(r.files["agent/main.tf"], strings.Trim(test.backend, "-"))
-				}
-				if test.service != "" {
-					r.files["agent/main.tf"] = strings.ReplaceAll(r.files["agent/main.tf"], r.values["vars.AGENT_BASE_URL"], test.service) + "data \"agent_job\" \"any\" {\n  id = \"job_1\"\n}\n"
-					r.values["var.AGENT_BASE_URL"] = r.values["vars.AGENT_BASE_URL"]
-				}
-				text, failed := run(r, caller)
-				if (failed != "") != test.isRed || r.host.outputs["outcome"] != test.outcome || !strings.Contains(r.host.outputs["message"], test.says) {
-					t.Errorf("%q failed, outputs %q\n%s", failed, r.host.outputs, text)
+				edit(r, "  timeouts {", "  lifecycle {\n    postcondition {\n      condition     = self.id != null\n      error_message = \"x\"\n    }\n  }\n  timeouts {")
+				r.files["agent/second/main.tf"] = "terraform {\n  required_providers {\n    agent = { source = \"agentjobs/agent\" }\n  }\n}\n" +
+					"resource \"agent_job\" \"this\" {\n  name   = \"second\"\n  prompt = \"Second\"\n}\n"
+				r.files["agent/.terraform.lock.hcl"] = "provider \"registry.terraform.io/agentjobs/agent\" {\n  version = \"0.1.0\"\n  hashes = [\n    \"h1:x\",\n  ]\n}\n"
+				r.files["agent/errored.tfstate"] = `{"version":4,"serial":9}`   // that somebody has committed
+				for range 1 + map[string]int{"link_refused": 1}[test.outcome] { // the second run changes nothing, and tells the same
+					text, failed := run(r, caller)
+					got, links := r.host.outputs, `["`+test.links
+					if test.links == "" {
+						links = "[]"
+					}
+					if (failed != "") != (test.outcome == "failed" || test.outcome == "archived") || got["outcome"] != test.outcome || !strings.Contains(got["message"], test.says) ||
+						!strings.HasPrefix(got["pull_requests"], links) || (got["pull_request"] != "") != (strings.Count(got["pull_requests"], "http") == 1) {
+						t.Fatalf("%q failed, outputs %q\n%s", failed, got, text)
+					}
 				}
 				if counts := r.service.Counts(); counts.Create != test.creates || counts.Message != 0 || reached.Load() > 0 {
 					t.Errorf("requests: %+v, elsewhere %d", counts, reached.Load())
 				}
-				if want := map[bool]string{true: "agent-plan", false: "agent-apply"}[test.outcome == "planned" || test.outcome == "skipped"]; !test.isRed && r.host.environment != want {
+				if want := map[bool]string{true: "agent-plan", false: "agent-apply"}[test.outcome == "planned" || test.outcome == "skipped"]; test.outcome != "failed" && r.host.environment != want {
 					t.Errorf("environment %q", r.host.environment)
+				}
+				isStored := test.creates > 0 && r.host.refuse == 0
+				if (r.host.state != nil) != isStored || strings.Contains(r.host.kept, "agent_job") != test.isKept || (r.host.kept != "") != test.isKept {
+					t.Errorf("state %q, kept %q", r.host.state, r.host.kept)
 				}
 			})
 		}
@@ -349,89 +411,6 @@ func TestComment(t *testing.T) {
 				t.Errorf("%q, %t\n%s", written, ok, text)
 			}
 		})
-	}
-}
-
-// What became of the jobs is told apart. A condition is no job, one of a module is, and a committed lock
-// file or errored.tfstate is not this run's.
-//
-// Red without: any branch of outcome, .values, .terraform.lock.hcl or rm -f in run.sh.
-func TestAccPipeline_outcomes(t *testing.T) {
-	t.Parallel()
-	const second = "module \"second\" {\n  source = \"./second\"\n}\n"
-	link := "https://github.com/example/docs/pull/"
-	for name, test := range map[string]struct {
-		prompt, more, outcome, message, links string
-		from, to                              string // of a link
-	}{
-		"two jobs":        {more: second, outcome: "pull_request", message: "completed, " + link, links: `["` + link + `1","` + link + `2"]`},
-		"nothing changed": {prompt: "x [simulate: no-pull-request]", outcome: "no_pull_request", message: "api-reference: completed, no pull request", links: "[]"},
-		"one of two":      {prompt: "x [simulate: no-pull-request]", more: second, outcome: "pull_request", message: "api-reference: completed, no pull request; second: completed, " + link, links: "["},
-		"refused link":    {from: "/pull/", to: "/pull?a&b=", outcome: "link_refused", message: "completed, its link was refused", links: "[]"},
-		"archived":        {prompt: "x [simulate: archived]", more: "", outcome: "archived", message: "api-reference: archived", links: "[]"},
-		"no wait":         {prompt: "x [simulate: 1h]", more: "wait", outcome: "active", message: "api-reference: active", links: "[]"},
-		"one fails":       {prompt: "x [simulate: failed]", more: second, outcome: "failed", message: "second: completed, " + link, links: `["` + link},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := startPipeline(t, 0)
-			if test.from != "" {
-				r.configure(r.rewritten(strings.NewReplacer(test.from, test.to)), r.values["github.api_url"])
-			}
-			main := r.files["agent/main.tf"]
-			if test.prompt != "" {
-				main = strings.Replace(main, reference, test.prompt, 1)
-			}
-			if test.more == "wait" {
-				main = strings.Replace(main, "  timeouts {", "  wait {\n    enabled = false\n  }\n  timeouts {", 1)
-			} else {
-				main += test.more
-			}
-			r.files["agent/main.tf"] = strings.Replace(main, "  timeouts {", "  lifecycle {\n    postcondition {\n      condition     = self.id != null\n      error_message = \"x\"\n    }\n  }\n  timeouts {", 1)
-			r.files["agent/second/main.tf"] = "terraform {\n  required_providers {\n    agent = { source = \"agentjobs/agent\" }\n  }\n}\n" +
-				"resource \"agent_job\" \"this\" {\n  name   = \"second\"\n  prompt = \"Second\"\n}\n"
-			r.files["agent/.terraform.lock.hcl"] = "provider \"registry.terraform.io/agentjobs/agent\" {\n  version = \"0.1.0\"\n  hashes = [\n    \"h1:x\",\n  ]\n}\n"
-			r.files["agent/errored.tfstate"] = `{"version":4,"serial":9}` // that somebody has committed
-			for range 1 + map[string]int{"refused link": 1}[name] {       // the second run changes nothing, and tells the same
-				text, failed := r.github(caller)
-				got := r.host.outputs
-				if got["outcome"] != test.outcome || r.host.kept != "" || !strings.Contains(got["message"], test.message) || !strings.HasPrefix(got["pull_requests"], test.links) ||
-					(got["pull_request"] != "") != (strings.Count(got["pull_requests"], "http") == 1) || test.outcome != "archived" && (failed != "") != (test.outcome == "failed") {
-					t.Fatalf("%q failed, outputs %q\n%s", failed, got, text)
-				}
-			}
-		})
-	}
-}
-
-// A state that the backend refused once is stored by the report. One that it refuses again is kept if nobody else can read it.
-//
-// Red without: push in run.sh, or visibility.
-func TestAccPipeline_errored(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		refuse                     int
-		isPublic, isStored, isKept bool
-	}{
-		"refused once":        {refuse: 1, isStored: true},
-		"refused":             {refuse: -1, isKept: true},
-		"refused, and public": {refuse: -1, isPublic: true},
-	} {
-		for host, run := range hosts {
-			t.Run(name+" on "+host, func(t *testing.T) {
-				t.Parallel()
-				r := startPipeline(t, 0)
-				r.host.refuse = test.refuse
-				if test.isPublic {
-					r.event["repository"], r.values["var.CI_PROJECT_VISIBILITY"] = map[string]any{"private": false}, "internal"
-				}
-				text, failed := run(r, caller)
-				if failed == "" || (r.host.state != nil) != test.isStored || strings.Contains(r.host.kept, "agent_job") != test.isKept || r.host.outputs["outcome"] != "failed" {
-					t.Errorf("%q failed, state %q, kept %q, outputs %q\n%s", failed, r.host.state, r.host.kept, r.host.outputs, text)
-				}
-				r.expect([]string{reference})
-			})
-		}
 	}
 }
 
