@@ -4,8 +4,8 @@
 
 # usage: release.sh check           make a release of the last commit without publishing it, and install it
 #        release.sh notes VERSION   print what CHANGELOG.md says about a version, such as v1.2.3
-#        release.sh tag VERSION     tag a commit after the last one, in which links to this repository lead to the tag
-#        release.sh tagged VERSION  verify that the tag was made so, from a commit of main
+#        release.sh tag VERSION     tag a commit after the last one of main, in which links to this repository lead to the tag
+#        release.sh tagged VERSION  verify that the tag was made so
 #        release.sh draft VERSION   verify everything in a draft on GitHub, as the workflow made it
 #        release.sh sign-sboms dist/..._SBOM_SHA256SUMS.sig FINGERPRINT   GoReleaser runs it
 # The check needs git, gpg, sha256sum and unzip.
@@ -19,10 +19,17 @@ fail() {
 }
 
 notes() {
-	local text
-	text=$(awk -v heading="## [${1#v}]" '/^## / { found = index($0, heading) == 1; next } found' CHANGELOG.md | sed '/./,$!d')
-	[ -n "$text" ] || fail "CHANGELOG.md has nothing below \"## [${1#v}]\""
-	printf '%s\n' "$text"
+	awk -v heading="## [${1#v}]" '/^## / { found = index($0, heading) == 1; next } found' CHANGELOG.md | sed '/./,$!d'
+}
+
+# ready checks what a person has to do for a version before its tag.
+ready() {
+	local heading
+	[[ $1 =~ ^v([0-9]+\.[0-9]+)\.[0-9]+(-.+)?$ ]] || fail "$1 is no version, such as v1.2.3"
+	grep -q "^const latest = \"${BASH_REMATCH[1]}\"$" internal/test/frozen/schema_test.go || fail "the schema of ${BASH_REMATCH[1]} is not frozen: see CONTRIBUTING.md"
+	heading=$(awk '/^## \[Unreleased\]/ { found = 1; next } found && NF { print; exit }' CHANGELOG.md)
+	[[ $heading =~ ^"## [${1#v}] - "20[0-9]{2}-[0-9]{2}-[0-9]{2}$ ]] || fail "below an empty Unreleased, CHANGELOG.md does not begin with \"## [${1#v}] - YYYY-MM-DD\""
+	[ -n "$(notes "$1")" ] || fail "CHANGELOG.md has nothing below \"$heading\""
 }
 
 # lead_to writes a tag into the links to this repository. Registries take docs/ from the tag, and main has the pages of a later version.
@@ -32,15 +39,18 @@ lead_to() {
 }
 
 tag() {
-	notes "$1" >/dev/null
+	ready "$1"
+	git merge-base --is-ancestor HEAD origin/main || fail "the last commit is not one of origin/main: merge it, and fetch"
 	[ -z "$(git status --porcelain)" ] || fail "there are changes that are not committed"
 	git checkout --quiet --detach
 	lead_to "$1"
 	git commit --quiet --all --message "Links of $1 lead to $1" && git tag "$1"
 	git checkout --quiet -
+	echo "To release it: git push origin $1"
 }
 
 tagged() {
+	ready "$1"
 	tmp=$(mktemp -d)
 	trap 'git worktree remove --force "$tmp/main"; rm -rf "$tmp"' EXIT
 	git worktree add --quiet --detach "$tmp/main" "$1^"
@@ -143,15 +153,20 @@ try_tag() {
 	git clone --quiet . "$tmp/tagged"
 	(
 		cd "$tmp/tagged"
+		minor=$(sed -n 's/^const latest = "\(.*\)"$/\1/p' internal/test/frozen/schema_test.go)
 		git config user.name release-check
 		git config user.email release-check@example.invalid
-		sed -i 's/^## \[Unreleased\]/&\n\n## [0.0.1]\n\n- A test./' CHANGELOG.md
+		sed -i "s/^## \[Unreleased\]/&\n\n## [$minor.1] - 2000-01-01\n\n- A test./" CHANGELOG.md
 		git commit --quiet --all --message 'A test'
 		git update-ref refs/remotes/origin/main HEAD
-		quiet internal/tools/release.sh tag v0.0.1
-		quiet internal/tools/release.sh tagged v0.0.1
-		git tag v0.0.2
-		! internal/tools/release.sh tagged v0.0.2 >"$tmp/log" 2>&1 || fail "a tag whose links lead to main is not noticed"
+		for wrong in "$minor.2" 999.0.0 1; do
+			! internal/tools/release.sh tag "v$wrong" >"$tmp/log" 2>&1 || fail "v$wrong is tagged without its changelog"
+		done
+		quiet internal/tools/release.sh tag "v$minor.1"
+		git checkout --quiet "v$minor.1"
+		quiet internal/tools/release.sh tagged "v$minor.1"
+		quiet git tag --force "v$minor.1" HEAD^
+		! internal/tools/release.sh tagged "v$minor.1" >"$tmp/log" 2>&1 || fail "a tag whose links lead to main is not noticed"
 	)
 }
 
