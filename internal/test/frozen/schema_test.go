@@ -5,6 +5,7 @@
 package frozen
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -68,8 +69,8 @@ func TestSchema(t *testing.T) {
 	}
 	slices.Sort(lines)
 	if *update {
-		text := []byte(strings.Join(lines, "\n") + "\n")
-		if err := os.WriteFile(filepath.Join("testdata", latest, "schema.txt"), text, 0o600); err != nil {
+		text, folder := []byte(strings.Join(lines, "\n")+"\n"), filepath.Join("testdata", latest)
+		if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "schema.txt"), text, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}

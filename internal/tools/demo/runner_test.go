@@ -251,6 +251,17 @@ func (r *runner) expand(text string) string {
 	return expression.ReplaceAllStringFunc(text, func(found string) string { return r.value(expression.FindStringSubmatch(found)[1]) })
 }
 
+// environ is the environment that variables of a workflow make.
+func (r *runner) environ(all ...map[string]string) (env []string) {
+	r.Helper()
+	for _, variables := range all {
+		for name, value := range variables {
+			env = append(env, name+"="+r.expand(value))
+		}
+	}
+	return env
+}
+
 // value is that of an expression: alternatives of terms, which are literals, names and comparisons. What is false is "".
 func (r *runner) value(text string) (value string) {
 	r.Helper()
@@ -301,10 +312,9 @@ func (r *runner) github(caller string) (text, failed string) {
 	}
 	r.checkout()
 	job, files := called.Jobs["run"], r.TempDir()
-	env := r.githubEnv(files)
+	env := append(r.githubEnv(files), r.environ(job.Env)...)
 	for name, value := range job.Env {
 		r.values["env."+name] = r.expand(value)
-		env = append(env, name+"="+r.values["env."+name])
 	}
 	for _, step := range job.Steps {
 		if strings.HasPrefix(step.Uses, "actions/cache@") {
@@ -321,10 +331,7 @@ func (r *runner) github(caller string) (text, failed string) {
 		} else if strings.HasPrefix(step.Uses, "actions/upload-artifact@") {
 			r.keep(r.expand(step.With["path"]))
 		}
-		all := slices.Clip(env)
-		for name, value := range step.Env {
-			all = append(all, name+"="+r.expand(value))
-		}
+		all := slices.Concat(env, r.environ(step.Env))
 		if hasKey := strings.Contains(strings.Join(all, "\n"), canary); hasKey && step.Name != "Run" {
 			r.Errorf("step %q has the key", step.Name)
 		}
@@ -334,8 +341,7 @@ func (r *runner) github(caller string) (text, failed string) {
 			failed = step.Name
 		}
 	}
-	outputs := r.outputs(files + "/output")
-	r.host.ran(r.expand(job.Environment), outputs)
+	r.host.ran(r.expand(job.Environment), r.outputs(files+"/output"))
 	return text, failed
 }
 
@@ -378,13 +384,7 @@ func (r *runner) githubNext(caller, name string) (failed string) {
 	var all workflow
 	readYAML(r.T, caller, &all)
 	for _, step := range all.Jobs[name].Steps {
-		var env []string
-		for _, variables := range []map[string]string{all.Jobs[name].Env, step.Env} {
-			for name, value := range variables {
-				env = append(env, name+"="+r.expand(value))
-			}
-		}
-		if text, ok := r.bash(step.Run, env); !ok {
+		if text, ok := r.bash(step.Run, r.environ(all.Jobs[name].Env, step.Env)); !ok {
 			r.Log(text)
 			return step.Name
 		}
