@@ -101,8 +101,10 @@ func start(t *testing.T, jobs time.Duration) *trial {
 	if cli.Path == "" {
 		t.Skip(tfcli.NoCLI)
 	}
-	if _, err := os.Stat(filepath.Join(root, "main.go")); err != nil { // else Go takes results of an earlier main from its cache
-		t.Fatal(err)
+	for _, file := range []string{"main.go", ".goreleaser.yml"} { // else Go takes results of an earlier executable from its cache
+		if _, err := os.Stat(filepath.Join(root, file)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	service := simulator.New(simulator.Options{Key: canary, Script: func(string, int) simulator.Script {
 		return simulator.Script{Duration: jobs}
