@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
+	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,6 +22,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 const (
@@ -42,7 +43,7 @@ func (b *bench) journal(ctx context.Context, n int) {
 	}
 	near, err := url.Parse(where.Query().Get("endpoint"))
 	b.check(err)
-	far := "s3://" + where.Host + "/bench?region=us-east-1&state=bench&endpoint=http://" + b.delayed(ctx, near.Host)
+	far := "s3://" + where.Host + "/bench?region=us-east-1&state=bench&endpoint=" + b.delayed(ctx, near)
 	none := map[string]float64{}
 	for _, place := range []struct{ name, url string }{{"none", ""}, {"folder", ""}, {"bucket", far}, {"bucket, 10,000 foreign records", far}} {
 		if place.name == "bucket, 10,000 foreign records" {
@@ -98,53 +99,13 @@ func (b *bench) fill(ctx context.Context, url string) {
 }
 
 // delayed is the address of a server that is as far away as distance says.
-func (b *bench) delayed(ctx context.Context, to string) string {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	b.check(err)
-	context.AfterFunc(ctx, func() { _ = listener.Close() })
-	go func() {
-		for {
-			near, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			far, err := new(net.Dialer).DialContext(ctx, "tcp", to)
-			if err != nil {
-				_ = near.Close()
-				continue
-			}
-			go slowly(near, far)
-			go slowly(far, near)
+func (b *bench) delayed(ctx context.Context, to *url.URL) string {
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if sleep.For(r.Context(), 2*distance) == nil {
+			proxy.ServeHTTP(w, r)
 		}
-	}()
-	return listener.Addr().String()
-}
-
-// slowly copies what it reads, each piece after the delay.
-func slowly(from io.ReadCloser, to io.WriteCloser) {
-	type piece struct {
-		text []byte
-		at   time.Time
-	}
-	pieces := make(chan piece, 1000)
-	go func() {
-		defer close(pieces)
-		for {
-			text := make([]byte, 32<<10)
-			n, err := from.Read(text)
-			if n > 0 {
-				pieces <- piece{text[:n], time.Now().Add(distance)}
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	for p := range pieces {
-		<-time.After(time.Until(p.at))
-		if _, err := to.Write(p.text); err != nil {
-			break
-		}
-	}
-	_, _ = to.Close(), from.Close()
+	}))
+	context.AfterFunc(ctx, server.Close)
+	return server.URL
 }
