@@ -100,7 +100,7 @@ func (b *bench) fill(ctx context.Context, url string) {
 
 // delayed is the address of a server that is as far away as distance says.
 func (b *bench) delayed(ctx context.Context, to *url.URL) string {
-	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy := httputil.NewSingleHostReverseProxy(to) //nolint:gosec // to a server of this machine
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if sleep.For(r.Context(), 2*distance) == nil {
 			proxy.ServeHTTP(w, r)
