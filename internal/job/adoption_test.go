@@ -46,16 +46,16 @@ const (
 
 // named is a resource whose address is its name.
 func named(name, prompt string) object {
-	return object{address: name, job: attrs{"name": name, "prompt": prompt}}
+	return object{Address: name, Config: attrs{"name": name, "prompt": prompt}}
 }
 
 // with is the object with more in its block.
 func (o object) with(more attrs) object {
-	o.job = fakecli.With(o.job, more)
+	o.Config = fakecli.With(o.Config, more)
 	return o
 }
 
-func (o object) at(address string) object { o.address = address; return o }
+func (o object) at(address string) object { o.Address = address; return o }
 
 // An apply adopts the job of the same request only, sends a change, and after an import sends nothing: also with an
 // argument that is added later. What is not sent counts for no limit.
@@ -98,7 +98,7 @@ func TestAdoption_everyArgument(t *testing.T) {
 					if sent.Create+sent.Message == is.posts { // nothing is due that would count
 						l.config = fakecli.With(known, attrs{"max_new_jobs": 0, "max_messages": 0})
 					}
-					diags := l.run(cli.Run(fmt.Sprint("run", run)), step{objects: []object{{address: "docs", job: job}}})
+					diags := l.run(cli.Run(fmt.Sprint("run", run)), step{objects: []object{{Address: "docs", Config: job}}})
 					stops := what == "lost create" && is.value > 0 && strings.HasPrefix(name, "prompt") // until a person decides
 					if stops {
 						is.posts = sent.Create + sent.Message
@@ -140,7 +140,7 @@ func unanswered(kind simulator.Kind) func(*life) {
 func TestAdoption(t *testing.T) {
 	a, b := []object{named("docs", "A")}, []object{named("docs", "B")}
 	derived := named("docs", "B")
-	derived.planned = fakecli.With(derived.job, attrs{"prompt": unknown{}})
+	derived.Planned = fakecli.With(derived.Config, attrs{"prompt": unknown{}})
 	triggered := []object{named("docs", "A").with(attrs{"triggers": attrs{"v": "1"}})}
 	fails := []object{named("docs", "fail")}
 	retries := []object{named("docs", "fail").with(attrs{"wait": attrs{"on_failure": "retry"}})}
@@ -190,7 +190,7 @@ func TestAdoption(t *testing.T) {
 func TestAdoption_planned(t *testing.T) {
 	a := []object{named("docs", "A")}
 	forced := named("docs", "A")
-	forced.forced = true
+	forced.Forced = true
 	lives := map[string][]step{}
 	for what, o := range map[string]object{"released": gone("docs"), "another job": forced} {
 		meanwhile := func(l *life) {
@@ -198,7 +198,7 @@ func TestAdoption_planned(t *testing.T) {
 			other.state = maps.Clone(l.past[1])
 			other.run("meanwhile", step{objects: []object{o}})
 		}
-		creates := map[bool]int{false: 1, true: 2}[o.forced]
+		creates := map[bool]int{false: 1, true: 2}[o.Forced]
 		lives[what] = []step{
 			{objects: a, creates: 1}, {before: lost, meanwhile: meanwhile, objects: a, once: true, says: []string{notCreated}, creates: creates},
 		}
@@ -209,7 +209,7 @@ func TestAdoption_planned(t *testing.T) {
 // counted asserts the messages that the state counts.
 func counted(want string) func(*life) {
 	return func(l *life) {
-		if got := l.state["docs"][0].Get("messages"); got != `tftypes.Number<"`+want+`">` {
+		if got := l.state["docs"].Get("messages"); got != `tftypes.Number<"`+want+`">` {
 			l.t.Errorf("messages is %s, want %s", got, want)
 		}
 	}
@@ -226,7 +226,7 @@ func TestMessage_record(t *testing.T) {
 	aMinuteLater := func(then func(*life)) func(*life) { return func(l *life) { time.Sleep(time.Minute); then(l) } }
 	impatient := []object{named("docs", "B").with(attrs{"timeouts": attrs{"update": "1s"}})}
 	replaced := of("A")
-	replaced[0].forced = true
+	replaced[0].Forced = true
 	play(t, map[string][]step{
 		"N12 accepted": {
 			first, sent(1, "B"),
@@ -260,15 +260,15 @@ func TestUnusableJournal_S08(t *testing.T) {
 	broken := func(l *life) { l.config["journal"] = attrs{"url": os.Args[0] + stateName} } // it is a file
 	refused := func(l *life) { l.config["journal"] = attrs{"url": l.folder} }              // a local state needs a name there
 	taints := func(makes func(*life)) func(*life) {
-		return func(l *life) { makes(l); l.state["docs"][0].Tainted = true }
+		return func(l *life) { makes(l); l.state["docs"].Tainted = true }
 	}
 	keepsID := func(l *life) {
-		if all := l.state["docs"]; len(all) != 1 || all[0].Get("id") != l.s.OnlyJob(l.t).ID {
-			l.t.Errorf("the state has lost the job: %v", all)
+		if o := l.state["docs"]; o == nil || len(o.Deposed) > 0 || o.Get("id") != l.s.OnlyJob(l.t).ID {
+			l.t.Errorf("the state has lost the job: %v", o)
 		}
 	}
 	a, b, forced := []object{named("docs", "A")}, []object{named("docs", "B")}, []object{named("docs", "A")}
-	forced[0].forced = true
+	forced[0].Forced = true
 	triggered := []object{named("docs", "A").with(attrs{"triggers": attrs{"v": "1"}})}
 	first := step{objects: a, creates: 1}
 	lives := map[string][]step{

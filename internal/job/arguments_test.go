@@ -37,7 +37,7 @@ func TestArguments_notKnown(t *testing.T) {
 		if strings.HasPrefix(name, "prompt") || name == "wait" || name == "timeouts" {
 			continue
 		}
-		planned := []object{{address: "docs", job: fakecli.With(attrs{"name": "docs", "prompt": "A"}, attrs{name: unknown{}})}}
+		planned := []object{{Address: "docs", Config: fakecli.With(attrs{"name": "docs", "prompt": "A"}, attrs{name: unknown{}})}}
 		tests[name] = []step{
 			{objects: []object{named("docs", "A")}, creates: 1},
 			{before: lost, objects: planned, planOnly: true, creates: 1},

@@ -25,19 +25,7 @@ import (
 )
 
 // object is a resource as a configuration has it.
-type object struct {
-	job         attrs
-	planned     attrs // what the plan knows; nil: all
-	address     string
-	gone        bool // it is not in the configuration
-	forced      bool // with -replace
-	ignored     []string
-	createFirst bool // with create_before_destroy
-	deposedLast bool // what it has left behind is planned and destroyed after it: the CLI may do either
-}
-
-// stored is a resource as a state has it: the last one is current.
-type stored []fakecli.Instance
+type object fakecli.Resource
 
 // life is a state and its journal over many runs of a CLI, each with a process for the plan and one for the apply.
 type life struct {
@@ -45,10 +33,10 @@ type life struct {
 	s      *harness.Service
 	folder string // of the journal
 	config attrs
-	state  map[string]stored
-	past   []map[string]stored // before each run
-	giveUp []tftypes.Value     // ids of requests
-	isTest bool                // all runs are of one "terraform test"
+	state  fakecli.State
+	past   []fakecli.State // before each run
+	giveUp []tftypes.Value // ids of requests
+	isTest bool            // all runs are of one "terraform test"
 }
 
 // step is a run: a plan, and its apply if that does not fail.
@@ -65,7 +53,7 @@ type step struct {
 
 func newLife(t *testing.T, s *harness.Service, folder string) *life {
 	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": folder + stateName}})
-	return &life{t: t, s: s, folder: folder, state: map[string]stored{}, config: config}
+	return &life{t: t, s: s, folder: folder, state: fakecli.State{}, config: config}
 }
 
 // play plays lives, each with its own service, journal and clock.
@@ -101,8 +89,8 @@ func (l *life) play(i int, s step) {
 	if diff := cmp.Diff([2]int{s.creates, s.messages}, [2]int{sent.Create, sent.Message}); diff != "" {
 		l.t.Errorf("step %d: creates and messages so far (-want +got):\n%s%s", i, diff, fakecli.Text(diags))
 	}
-	for address, all := range l.state { // a state of a thousand jobs has a thousand of them
-		if private := all[0].Private; len(private) > 200 {
+	for address, o := range l.state { // a state of a thousand jobs has a thousand of them
+		if private := o.Private; len(private) > 200 {
 			l.t.Errorf("step %d: the private state of %s has %d bytes: %s", i, address, len(private), private)
 		}
 	}
@@ -111,7 +99,7 @@ func (l *life) play(i int, s step) {
 	}
 }
 
-// connect starts a process. Each object has a CLI of its own, which shares it.
+// connect starts a process.
 func (l *life) connect(run cli.Run, command string) (*fakecli.CLI, *cli.Process) {
 	l.t.Helper()
 	if len(l.giveUp) > 0 {
@@ -128,154 +116,37 @@ func (l *life) connect(run cli.Run, command string) (*fakecli.CLI, *cli.Process)
 	return c, process
 }
 
-func (l *life) run(run cli.Run, s step) (diags []*tfprotov6.Diagnostic) {
+func (l *life) run(run cli.Run, s step) []*tfprotov6.Diagnostic {
 	l.t.Helper()
 	known := l.config
 	if s.unconfigured {
 		l.config = fakecli.With(known, attrs{"admin_key": unknown{}})
 	}
-	before := l.records()
-	planning, process := l.connect(run, "plan")
-	l.config = known
-	planned := map[string]*fakecli.CLI{}
+	r := &fakecli.Run{State: maps.Clone(l.state), Once: s.once}
+	var resources []fakecli.Resource
 	for _, o := range s.objects {
-		c := *planning
-		diags = append(diags, l.plan(&c, o)...)
-		planned[o.address] = &c
+		resources = append(resources, fakecli.Resource(o))
 	}
+	before := l.records()
+	plugin, process := l.connect(run, "plan")
+	r.Plugins, l.config = []*fakecli.CLI{plugin}, known
+	r.Plan(l.t.Context(), resources...)
 	process.Drain(l.t.Context())
 	if diff := cmp.Diff(before, l.records()); diff != "" {
 		l.t.Errorf("the plan has written to the journal (-before +after):\n%s", diff)
 	}
-	if s.planOnly || fakecli.Failed(diags) {
-		return diags
+	if s.planOnly || r.Failed {
+		return r.Diags
 	}
 	if s.meanwhile != nil {
 		s.meanwhile(l)
 	}
-	applying, process := l.connect(run, "apply")
+	plugin, process = l.connect(run, "apply")
 	defer process.Drain(l.t.Context())
-	for _, o := range s.objects {
-		c := planned[o.address]
-		c.Server = applying.Server
-		diags = append(diags, l.apply(c, o, s.once)...)
-	}
-	return diags
-}
-
-// plan refreshes and plans an object and what it has left behind.
-func (l *life) plan(c *fakecli.CLI, o object) []*tfprotov6.Diagnostic {
-	l.t.Helper()
-	all := l.state[o.address]
-	if len(all) == 0 {
-		return l.planCurrent(c, o)
-	}
-	var ofDeposed []*tfprotov6.Diagnostic
-	planDeposed := func() {
-		for _, deposed := range all[:len(all)-1] {
-			old := *c
-			old.Load(l.t.Context(), deposed)
-			ofDeposed = append(append(ofDeposed, old.Refresh(l.t.Context())...), old.PlanDestroy(l.t.Context())...)
-		}
-	}
-	if !o.deposedLast {
-		planDeposed()
-	}
-	c.Load(l.t.Context(), all[len(all)-1])
-	diags := l.planCurrent(c, o)
-	if o.deposedLast {
-		planDeposed()
-		return append(diags, ofDeposed...)
-	}
-	return append(ofDeposed, diags...)
-}
-
-func (l *life) planCurrent(c *fakecli.CLI, o object) []*tfprotov6.Diagnostic {
-	l.t.Helper()
-	ctx := l.t.Context()
-	c.Forced, c.Ignored = o.forced, o.ignored
-	diags := c.Refresh(ctx)
-	switch {
-	case !o.gone && o.planned != nil:
-		return append(diags, c.Plan(ctx, o.planned)...)
-	case !o.gone:
-		return append(diags, c.Plan(ctx, o.job)...)
-	case !c.State.IsNull():
-		return append(diags, c.PlanDestroy(ctx)...)
-	}
-	return diags
-}
-
-// apply does what was planned.
-func (l *life) apply(c *fakecli.CLI, o object, once bool) (diags []*tfprotov6.Diagnostic) {
-	l.t.Helper()
-	all := l.state[o.address]
-	deposed := all[:max(0, len(all)-1)]
-	destroyDeposed := func() {
-		for _, instance := range deposed {
-			old := *c
-			old.Load(l.t.Context(), instance)
-			diags = append(diags, old.Destroy(l.t.Context())...)
-		}
-	}
-	if !o.deposedLast {
-		destroyDeposed()
-	}
-	left, more := l.applyCurrent(c, o, once)
-	diags = append(diags, more...)
-	if o.deposedLast {
-		destroyDeposed()
-	}
-	if delete(l.state, o.address); len(left) > 0 {
-		l.state[o.address] = left
-	}
-	return diags
-}
-
-func (l *life) applyCurrent(c *fakecli.CLI, o object, once bool) (left stored, diags []*tfprotov6.Diagnostic) {
-	l.t.Helper()
-	ctx := l.t.Context()
-	if c.Replace && o.createFirst { // a CLI does not load what it replaces before the create
-		left, diags = createFirst(c, o.job)
-		if !c.State.IsNull() {
-			left = append(left, c.Instance)
-		}
-		return left, diags
-	}
-	c.Load(ctx, c.Instance)
-	switch {
-	case o.gone && c.State.IsNull():
-	case o.gone:
-		diags = c.Delete(ctx, c.PlannedPrivate)
-	case once:
-		diags = c.ApplyPlanned(ctx, o.job)
-	default:
-		diags = c.Apply(ctx, o.job)
-	}
-	if !c.State.IsNull() {
-		left = append(left, c.Instance)
-	}
-	return left, diags
-}
-
-// createFirst replaces an object with create_before_destroy. It returns the old one if that is left as a deposed one.
-func createFirst(c *fakecli.CLI, job attrs) (deposed stored, diags []*tfprotov6.Diagnostic) {
-	ctx, old := c.T.Context(), c.Instance
-	c.Forget()
-	if diags = c.PlanAgain(ctx, job); !fakecli.Failed(diags) {
-		diags = append(diags, c.ApplyPlanned(ctx, job)...)
-	}
-	switch created := c.Instance; {
-	case created.State.IsNull():
-		c.Instance = old
-	case fakecli.Failed(diags):
-		return stored{old}, diags
-	default:
-		c.Load(ctx, old)
-		diags = append(diags, c.Destroy(ctx)...)
-		c.Instance = created
-	}
-	return nil, diags
+	r.Plugins = []*fakecli.CLI{plugin}
+	r.Apply(l.t.Context(), resources...)
+	l.state = r.State
+	return r.Diags
 }
 
 // imports imports a job to an address, as an import block or the command does.
@@ -286,11 +157,11 @@ func (l *life) imports(address, id string) {
 		l.t.Error(fakecli.Text(diags))
 	}
 	process.Drain(l.t.Context())
-	l.state[address] = stored{c.Instance}
+	l.state[address] = &fakecli.Instances{Instance: c.Instance}
 }
 
 // lost is a state that is lost.
-func lost(l *life) { l.state = map[string]stored{} }
+func lost(l *life) { l.state = fakecli.State{} }
 
 // asBefore is a state that is restored as it was before a step.
 func asBefore(step int) func(*life) {
@@ -346,5 +217,5 @@ func has(want ...string) func(*life) {
 
 // becomes gives the job of the resource another status.
 func becomes(status string) func(*life) {
-	return func(l *life) { l.s.SetStatus(l.state["docs"][0].Get("id").(string), status) }
+	return func(l *life) { l.s.SetStatus(l.state["docs"].Get("id").(string), status) }
 }

@@ -52,7 +52,7 @@ func TestPlanBeyondLimit(t *testing.T) {
 	later := func(known, planned attrs) []object { // what differs is not known while planning
 		all := both("A", known)
 		for i := range all {
-			all[i].planned = all[i].with(planned).job
+			all[i].Planned = all[i].with(planned).Config
 		}
 		return all
 	}
@@ -69,8 +69,8 @@ func TestPlanBeyondLimit(t *testing.T) {
 	}
 	tainted := func(l *life) {
 		none(l)
-		for _, all := range l.state {
-			all[0].Tainted = true
+		for _, o := range l.state {
+			o.Tainted = true
 		}
 	}
 	play(t, map[string][]step{

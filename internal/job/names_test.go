@@ -11,7 +11,7 @@ import (
 )
 
 // gone is a resource that is not in the configuration any more.
-func gone(address string) object { return object{address: address, gone: true} }
+func gone(address string) object { return object{Address: address, Gone: true} }
 
 // A name belongs to the resource that has its job, whatever becomes of addresses and names.
 func TestNames(t *testing.T) {
@@ -24,7 +24,7 @@ func TestNames(t *testing.T) {
 	unwaited := attrs{"wait": attrs{"enabled": false}}
 	atWork := []object{named("a", "slow").with(unwaited)}
 	busy, exchanged := []object{atWork[0], named("b", "slow").with(unwaited)}, []object{named("b", "A").at("a"), named("a", "B").at("b")}
-	ignoring := func(o object, names ...string) object { o.ignored = names; return o }
+	ignoring := func(o object, names ...string) object { o.Ignored = names; return o }
 	imports := func(l *life) { ended(l.s); importTo(l, "a") }
 	importsBeside := func(l *life) { lost(l); l.imports("a", ended(l.s)) }
 	oneInTwo := func(l *life) { lost(l); importTo(l, "a"); importTo(l, "b") }

@@ -23,16 +23,16 @@ func TestReplacement(t *testing.T) {
 		createFirst := how != ""
 		of := func(prompt string, more attrs) []object {
 			o := named("docs", prompt).with(more)
-			o.createFirst, o.deposedLast = createFirst, strings.HasSuffix(how, "last")
+			o.CreateFirst, o.DeposedLast = createFirst, strings.HasSuffix(how, "last")
 			return []object{o}
 		}
 		forced := func(more attrs) []object {
 			all := of("A", more)
-			all[0].forced = true
+			all[0].Forced = true
 			return all
 		}
 		later := func(objects []object, more attrs) []object { // the plan does not know it
-			objects[0].planned = fakecli.With(objects[0].job, more)
+			objects[0].Planned = fakecli.With(objects[0].Config, more)
 			return objects
 		}
 		says := func(bySecond ...string) []string { // what is said because the create comes first
@@ -47,7 +47,7 @@ func TestReplacement(t *testing.T) {
 			}
 			return destroyFirst
 		}
-		taints := func(l *life) { l.state["docs"][0].Tainted = true }
+		taints := func(l *life) { l.state["docs"].Tainted = true }
 		isFree := func(l *life) { // an apply could not record that it adopted the job
 			taints(l)
 			if _, err := l.journal().Free(l.t.Context(), journal.Object{Project: harness.Project, Name: "docs", JobID: l.s.OnlyJob(l.t).ID}, false); err != nil {
@@ -149,7 +149,7 @@ func TestReplacement_taintedWithoutJournal(t *testing.T) {
 	for name, before := range map[string]func(*life){"off": off, "vanished": vanished} {
 		for _, prompt := range []string{"prompt", "prompt_wo"} {
 			of := func(text string) []object {
-				return []object{{address: "docs", job: attrs{"name": "docs", prompt: text}}}
+				return []object{{Address: "docs", Config: attrs{"name": "docs", prompt: text}}}
 			}
 			failed1 := step{before: before, objects: of("fail"), says: []string{failed}, creates: 1}
 			lives[name+", "+prompt] = []step{failed1, failed1, failed1, {objects: of("A"), creates: 2}, {objects: of("A"), creates: 2}}

@@ -17,13 +17,13 @@ import (
 func TestSamePrompt_I02(t *testing.T) {
 	lives := map[string][]step{}
 	in := func(attribute, text string) []object {
-		return []object{{address: "docs", job: attrs{"name": "docs", attribute: text}}}
+		return []object{{Address: "docs", Config: attrs{"name": "docs", attribute: text}}}
 	}
 	for _, name := range []string{"prompt", "prompt_wo"} {
 		of := func(text string) []object { return in(name, text) }
 		stores := func(attribute, text string) func(*life) {
 			return func(l *life) {
-				got, sent := l.state["docs"][0].Get("prompt"), l.s.OnlyJob(l.t).Prompts[0]
+				got, sent := l.state["docs"].Get("prompt"), l.s.OnlyJob(l.t).Prompts[0]
 				if attribute == "prompt" && got != text || attribute != "prompt" && got != nil || strings.Contains(sent, "\r\n") {
 					l.t.Errorf("%q was sent, and the prompt in the state is %q, want %q", sent, got, text)
 				}
@@ -54,7 +54,7 @@ func TestSamePrompt_I02(t *testing.T) {
 		return []object{named("docs", "A").with(attrs{"triggers": attrs{"spec": text, "none": nil}})}
 	}
 	kept := func(l *life) {
-		if got := fmt.Sprint(l.state["docs"][0].Get("triggers")); !strings.Contains(got, "\"a\r\nb\"") {
+		if got := fmt.Sprint(l.state["docs"].Get("triggers")); !strings.Contains(got, "\"a\r\nb\"") {
 			l.t.Errorf("the state has %v", got)
 		}
 	}

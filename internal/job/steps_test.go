@@ -26,12 +26,12 @@ func TestJob_steps(t *testing.T) {
 	)
 	planned := func(planned, applied attrs) []object {
 		name := attrs{"name": "docs"}
-		return []object{{address: "docs", planned: fakecli.With(name, planned), job: fakecli.With(name, applied)}}
+		return []object{{Address: "docs", Planned: fakecli.With(name, planned), Config: fakecli.With(name, applied)}}
 	}
 	of := func(config attrs) []object { return planned(config, config) }
 	ignoring := func(config attrs) []object {
 		all := of(config)
-		all[0].ignored = []string{"prompt", "prompt_wo"}
+		all[0].Ignored = []string{"prompt", "prompt_wo"}
 		return all
 	}
 	writeOnly := func(prompt any) attrs { return attrs{"prompt_wo": prompt} }
@@ -48,7 +48,7 @@ func TestJob_steps(t *testing.T) {
 	after := func(pause time.Duration) func(*life) { return func(*life) { time.Sleep(pause) } }
 	shows := func(status string) func(*life) { // in the state and of the service
 		return func(l *life) {
-			if shown, job := l.state["docs"][0].Get("status"), l.s.OnlyJob(l.t); shown != status || job.Status != status {
+			if shown, job := l.state["docs"].Get("status"), l.s.OnlyJob(l.t); shown != status || job.Status != status {
 				l.t.Errorf("the status in the state is %s, and the job is %+v, want %s", shown, job, status)
 			}
 		}
@@ -57,7 +57,7 @@ func TestJob_steps(t *testing.T) {
 	sent := func(messages int, job attrs) step { return step{objects: of(job), creates: 1, messages: messages} }
 	hasLink := func(want bool) func(*life) {
 		return func(l *life) {
-			if link := l.state["docs"][0].Get("pr_link"); (link != nil) != want {
+			if link := l.state["docs"].Get("pr_link"); (link != nil) != want {
 				l.t.Errorf("the link in the state is %v, want one: %t", link, want)
 			}
 		}
@@ -170,7 +170,7 @@ func TestJob_steps(t *testing.T) {
 		"P09 not found": { // in each plan
 			first,
 			{
-				before:  func(l *life) { l.state["docs"][0].Identity = nil; injects(missing)(l) }, // as an old CLI leaves it
+				before:  func(l *life) { l.state["docs"].Identity = nil; injects(missing)(l) }, // as an old CLI leaves it
 				objects: of(a), says: []string{notFound}, creates: 1,
 			},
 			{objects: of(a), says: []string{notFound}, creates: 1},

@@ -29,13 +29,13 @@ func (w *world) check(s scenario) (wrong []string) {
 	last := w.runs[len(w.runs)-1]
 	blocked, givenUp := w.blocked(s, last, fail), len(last.forget)
 	again := s.last()
-	again.do, again.taints, again.lost, again.restored, again.replace = plan, "", false, false, ""
+	again.do, again.taints, again.lost, again.restored = plan, "", false, false
 	again.resources = slices.Clone(again.resources)
 	for i := range again.resources {
-		again.resources[i].unknown = nil
+		again.resources[i].Planned, again.resources[i].Forced = nil, false
 	}
 	p := w.play(again, cut{})
-	if !p.empty && len(p.diags) == 0 && blocked == 0 {
+	if !p.Empty && len(p.Diags) == 0 && blocked == 0 {
 		fail("the last plan is not empty and does not say why")
 	}
 	jobs, records, unknown := w.sim.Jobs(), w.records(), len(w.unknown())
@@ -79,7 +79,7 @@ func (w *world) check(s scenario) (wrong []string) {
 	if (survived || hadTime || couldRetry) && s.isSimple() && unknown > 0 {
 		fail("nobody has the response, although the provider lived on")
 	}
-	says := len(p.diags) > 0 || slices.ContainsFunc(saying, func(summary string) bool { return w.occurred[summary] })
+	says := len(p.Diags) > 0 || slices.ContainsFunc(saying, func(summary string) bool { return w.occurred[summary] })
 	for _, r := range records {
 		if isUnknown(r) && s.isSimple() && !says {
 			fail("hidden: nothing says what became of %+v", r)
@@ -120,7 +120,7 @@ func (w *world) outlived() bool {
 // blocked returns how many errors the last run had, which was not cut.
 func (w *world) blocked(s scenario, last *run, fail func(string, ...any)) (blocked int) {
 	allowed := slices.Concat(blocking, s.errors)
-	for _, d := range last.diags {
+	for _, d := range last.Diags {
 		if d.Severity != tfprotov6.DiagnosticSeverityError {
 			continue
 		}
@@ -129,7 +129,7 @@ func (w *world) blocked(s scenario, last *run, fail func(string, ...any)) (block
 			fail("the last run fails: %s: %s", d.Summary, d.Detail)
 		}
 	}
-	if last.failed && !last.planned.Load() {
+	if last.Failed && !last.planned.Load() {
 		blocked += len(last.command.resources)
 	}
 	return blocked
@@ -143,15 +143,15 @@ func (w *world) checkState(s scenario, jobs []simulator.Job, fail func(string, .
 			continue
 		}
 		number++
-		if ids[o.id()] {
+		if ids[idOf(o.Instance)] {
 			kind := "shared"
 			if s.hasAliases() {
 				kind = twoAliases
 			}
 			fail("%s: %s has the job of another resource", kind, address)
 		}
-		ids[o.id()] = true
-		i := slices.IndexFunc(jobs, func(job simulator.Job) bool { return job.ID == o.id() })
+		ids[idOf(o.Instance)] = true
+		i := slices.IndexFunc(jobs, func(job simulator.Job) bool { return job.ID == idOf(o.Instance) })
 		saysSo := w.occurred["Outcome of message to agent job unknown"] || w.occurred["Message to agent job unconfirmed"]
 		if prompt := o.Get("prompt"); i >= 0 && prompt != nil && !slices.Contains(jobs[i].Prompts, fmt.Sprint(prompt)) && !saysSo {
 			fail("never sent: %s says that its job has the prompt %v", address, prompt)
@@ -183,5 +183,5 @@ func (s scenario) isSimple() bool {
 
 // hasAliases reports whether a resource has another provider configuration than the others.
 func (s scenario) hasAliases() bool {
-	return slices.ContainsFunc(s.runs[len(s.runs)-1].resources, func(r resource) bool { return r.alias > 0 })
+	return slices.ContainsFunc(s.runs[len(s.runs)-1].resources, func(r fakecli.Resource) bool { return r.Alias > 0 })
 }

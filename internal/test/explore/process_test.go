@@ -39,8 +39,8 @@ type process struct {
 
 var errDead = errors.New("the process is dead")
 
-// start starts a provider process of the run.
-func (r *run) start() *process {
+// startProcess starts a provider process of the run.
+func (r *run) startProcess() *process {
 	w := r.world
 	p := &process{run: r, served: make(chan error, 1), ended: make(chan struct{})}
 	p.ctx, p.kill = context.WithCancel(w.Context())
@@ -163,11 +163,11 @@ func (r *run) answer(req *http.Request) *http.Response {
 }
 
 // carry is the connection between the CLI and a process: each call and each response on it is a step.
-func (p *process) carry(ctx context.Context, name string, send func(context.Context)) {
+func (p *process) carry(name string, send func(context.Context)) {
 	r := p.run
 	r.step(call, name)
 	r.mustLive()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(p.ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

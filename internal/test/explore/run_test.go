@@ -21,6 +21,8 @@ import (
 
 // run is a run of the CLI.
 type run struct {
+	fakecli.Run
+
 	world   *world
 	number  int
 	cut     cut
@@ -39,15 +41,8 @@ type run struct {
 	posts int      // that arrived
 	wrong []string // what it has done
 
-	changes  map[string]*fakecli.CLI // that the plan has planned, by address
-	removed  []string                // that an apply removes
-	state    map[string]*object      // as the CLI has it in memory
-	changed  bool                    // since it was read or stored
-	storedAt time.Time               // or when the first resource finished
-
-	empty  bool // the plan changed nothing
-	failed bool
-	diags  []*tfprotov6.Diagnostic
+	stored   fakecli.State // what it has read, or stored since
+	storedAt time.Time     // or when the first resource finished
 }
 
 // plugins are the processes of the run, in the order in which they were started.
@@ -94,15 +89,6 @@ func (r *run) shutDown(processes ...*process) {
 	}
 }
 
-// resource is a resource of the configuration.
-type resource struct {
-	address     string
-	config      fakecli.Attrs
-	unknown     fakecli.Attrs // what its plan does not know
-	alias       int           // of its provider
-	createFirst bool          // create_before_destroy
-}
-
 // operation is what a command of the CLI does.
 type operation int
 
@@ -115,9 +101,8 @@ const (
 // command is a command of the CLI, and its configuration.
 type command struct {
 	do            operation
-	resources     []resource
-	replace       string // -replace
-	destroysFirst bool   // what is removed is planned and destroyed before anything else; the CLI takes any order
+	resources     []fakecli.Resource
+	destroysFirst bool // what is removed is planned and destroyed before anything else; the CLI takes any order
 
 	// What happens before it.
 	taints   string // "terraform taint", or a provisioner fails
@@ -131,6 +116,7 @@ func (w *world) newRun(c command, cut cut, forget ...string) *run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget}
+	r.Changed, r.Stopped = r.change, r.stopped.Load
 	r.left, r.leave = context.WithCancel(w.Context())
 	w.runs = append(w.runs, r)
 	return r
@@ -141,7 +127,7 @@ func (w *world) prepare(c command) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c.lost {
-		w.state = map[string]*object{}
+		w.state = fakecli.State{}
 	}
 	if c.restored {
 		w.state = maps.Clone(w.backup)
@@ -175,17 +161,18 @@ func (r *run) play() {
 	cli.Wait()
 }
 
-// each starts a process for each alias of the scenario.
-func (r *run) each() []*process {
-	processes := []*process{r.start()}
-	if slices.ContainsFunc(r.known(), func(res resource) bool { return res.alias > 0 }) {
-		processes = append(processes, r.start())
+// start starts the processes of a command, one for each alias of the scenario.
+func (r *run) start() (processes []*process) {
+	r.Plugins = nil
+	for range 1 + slices.MaxFunc(r.known(), func(a, b fakecli.Resource) int { return a.Alias - b.Alias }).Alias {
+		p := r.startProcess()
+		processes, r.Plugins = append(processes, p), append(r.Plugins, p.cli)
 	}
 	return processes
 }
 
 // known are the resources of all runs so far, the last ones first.
-func (r *run) known() (resources []resource) {
+func (r *run) known() (resources []fakecli.Resource) {
 	r.world.mu.Lock()
 	defer r.world.mu.Unlock()
 	for _, run := range slices.Backward(r.world.runs[:r.number+1]) {
@@ -194,42 +181,12 @@ func (r *run) known() (resources []resource) {
 	return resources
 }
 
-// aliasOf is the alias of what the state has at an address.
-func (r *run) aliasOf(address string) int {
-	known := r.known()
-	i := slices.IndexFunc(known, func(res resource) bool { return res.address == address })
-	return known[i].alias
-}
-
 // phase is the command that the CLI runs, as a pipeline has it: a plan, and an apply of what it has saved.
 func (r *run) phase() string {
 	if r.planned.Load() {
 		return "apply"
 	}
 	return "plan"
-}
-
-// load gives a CLI the object of a state.
-func (r *run) load(p *process, o *object) *fakecli.CLI {
-	c := *p.cli
-	if c.Forget(); o != nil {
-		c.Load(p.ctx, o.Instance)
-	}
-	return &c
-}
-
-func objectOf(c *fakecli.CLI, deposed *object) *object {
-	if c.State.IsNull() && deposed == nil {
-		return nil
-	}
-	return &object{c.Instance, deposed}
-}
-
-// say shows diagnostics, and reports whether there is no error among them.
-func (r *run) say(diags []*tfprotov6.Diagnostic) bool {
-	r.diags = append(r.diags, diags...)
-	r.failed = r.failed || fakecli.Failed(diags)
-	return !fakecli.Failed(diags)
 }
 
 // note notes what a run must never do.
@@ -246,32 +203,25 @@ func (r *run) execute() {
 	w, c := r.world, r.command
 	r.step(start, "the CLI starts")
 	w.mu.Lock()
-	r.state = maps.Clone(w.state)
+	r.State, r.stored = maps.Clone(w.state), maps.Clone(w.state)
 	w.mu.Unlock()
 	defer func() { // as the CLI does when it ends, but not when it is killed
 		if r.left.Err() == nil {
-			w.show(r.diags)
+			w.show(r.Diags)
 		}
 	}()
 	if c.do == destroy { // the CLI refreshes with a plan as for an apply
-		r.planWith(false)
+		r.plan(r.resources(false))
 	}
-	if r.planWith(c.do == destroy); c.do == plan || r.failed || r.stopped.Load() {
+	resources := r.resources(c.do == destroy)
+	if r.plan(resources); c.do == plan || r.Failed || r.stopped.Load() {
 		return
 	}
 	r.planned.Store(true)
-	processes := r.each()
-	if c.destroysFirst {
-		r.destroyAll(processes, r.removed)
-	}
-	if c.do != destroy {
-		r.applyAll(processes)
-	}
-	if !c.destroysFirst {
-		r.destroyAll(processes, r.removed)
-	}
+	processes := r.start()
+	r.Apply(w.Context(), resources...)
 	r.finish(processes)
-	if c.do == apply && !r.failed && !r.stopped.Load() {
+	if c.do == apply && !r.Failed && !r.stopped.Load() {
 		r.checkDone()
 	}
 }
@@ -279,89 +229,51 @@ func (r *run) execute() {
 // checkDone notes a job that has not finished: a green apply has done its jobs.
 func (r *run) checkDone() {
 	for _, res := range r.command.resources {
-		o := r.state[res.address]
-		if o == nil || o.State.IsNull() || o.Tainted || o.Get("status") == "active" && res.config["wait"] == nil {
-			r.note("is green, and " + res.address + " is not done")
+		o := r.State[res.Address]
+		if o == nil || o.State.IsNull() || o.Tainted || o.Get("status") == "active" && res.Config["wait"] == nil {
+			r.note("is green, and " + res.Address + " is not done")
 		}
 	}
 }
 
-// planWith plans with processes of its own.
-func (r *run) planWith(destroys bool) {
-	if r.failed || r.stopped.Load() {
+// plan plans with processes of its own.
+func (r *run) plan(resources []fakecli.Resource) {
+	if r.Failed || r.stopped.Load() {
 		return
 	}
-	processes := r.each()
-	r.plan(processes, destroys)
+	processes := r.start()
+	r.Plan(r.world.Context(), resources...)
 	r.shutDown(processes...)
 	r.mustLive()
 }
 
-// plan refreshes and plans all resources.
-func (r *run) plan(processes []*process, destroys bool) {
-	r.empty, r.changes, r.removed = true, map[string]*fakecli.CLI{}, nil
-	c := r.command
-	if c.destroysFirst || destroys {
-		r.planRemovals(processes, destroys)
+// resources are those of the configuration, and those of the state that it does not have any more: if the command destroys, all.
+func (r *run) resources(destroys bool) []fakecli.Resource {
+	var kept, gone []fakecli.Resource
+	if !destroys {
+		kept = r.command.resources
 	}
-	if destroys {
-		return
-	}
-	for _, res := range c.resources {
-		if r.stopped.Load() {
-			r.failed = true
-			return
+	known := r.known()
+	for _, address := range slices.Sorted(maps.Keys(r.State)) {
+		isIt := func(res fakecli.Resource) bool { return res.Address == address }
+		if !slices.ContainsFunc(kept, isIt) {
+			alias := known[slices.IndexFunc(known, isIt)].Alias
+			gone = append(gone, fakecli.Resource{Address: address, Alias: alias, Gone: true})
 		}
-		r.planOne(processes[res.alias], res)
 	}
-	if !c.destroysFirst {
-		r.planRemovals(processes, false)
+	if r.command.destroysFirst {
+		return slices.Concat(gone, kept)
 	}
+	return slices.Concat(kept, gone)
 }
 
-// planOne refreshes and plans a resource of the configuration, and what is left of the one that it has replaced.
-func (r *run) planOne(p *process, res resource) {
-	o := r.state[res.address]
-	cli := r.load(p, o)
-	cli.Forced = r.command.replace == res.address && o != nil
-	if r.say(cli.Refresh(p.ctx)) && r.say(cli.Plan(p.ctx, fakecli.With(res.config, res.unknown))) {
-		r.empty = r.empty && cli.Empty()
+// change is what the CLI does after it has changed its state.
+func (r *run) change(address string, before *fakecli.Instances) {
+	isKept := r.command.do == apply && slices.ContainsFunc(r.command.resources, func(res fakecli.Resource) bool { return res.Address == address })
+	if isKept && r.State[address] == nil && !before.State.IsNull() && !before.Tainted && r.storeDown.Load() {
+		r.note("replaces a job, and its journal cannot be reached")
 	}
-	r.changes[res.address] = cli
-	refreshed := objectOf(cli, nil)
-	if o != nil && o.deposed != nil {
-		r.empty = false
-		if refreshed == nil {
-			refreshed = new(object)
-		}
-		refreshed.deposed = o.deposed
-		r.planRemoval(p, o.deposed, res.address+" deposed")
-	}
-	if refreshed != nil {
-		r.changed = r.changed || o == nil || !o.State.Equal(refreshed.State) || string(o.Private) != string(refreshed.Private)
-		r.state[res.address] = refreshed
-	}
-}
-
-// planRemovals plans to destroy what is not in the configuration, or everything.
-func (r *run) planRemovals(processes []*process, everything bool) {
-	for _, address := range slices.Sorted(maps.Keys(r.state)) {
-		isKept := slices.ContainsFunc(r.command.resources, func(res resource) bool { return res.address == address })
-		if isKept && !everything {
-			continue
-		}
-		r.removed = append(r.removed, address)
-		r.empty = false
-		r.planRemoval(processes[r.aliasOf(address)], r.state[address], address)
-	}
-}
-
-func (r *run) planRemoval(p *process, o *object, name string) {
-	cli := r.load(p, o)
-	if r.say(cli.Refresh(p.ctx)) {
-		r.say(cli.PlanDestroy(p.ctx))
-	}
-	r.changes[name] = cli
+	r.save()
 }
 
 // remoteInterval is how long the CLI keeps changes in memory before it writes the state of a
@@ -384,7 +296,7 @@ func (r *run) save() {
 }
 
 func (r *run) store() {
-	if !r.changed { // as the CLI does: an unchanged state must not overwrite a newer one
+	if maps.Equal(r.State, r.stored) { // as the CLI does: an unchanged state must not overwrite a newer one
 		return
 	}
 	r.step(stateWrite, "the state is written")
@@ -392,21 +304,9 @@ func (r *run) store() {
 	if !r.suffers(stateLost, outage) {
 		r.world.storeState(r)
 	}
-	r.changed, r.storedAt = false, time.Now()
+	r.stored, r.storedAt = maps.Clone(r.State), time.Now()
 	r.step(call, "the state is written, done")
 	r.mustLive()
-}
-
-func (r *run) set(address string, o *object) {
-	if r.state[address] == nil && o == nil {
-		return
-	}
-	delete(r.state, address)
-	if o != nil {
-		r.state[address] = o
-	}
-	r.changed = true
-	r.save()
 }
 
 // finish ends the processes and the run. A remote state is stored only then.
@@ -417,84 +317,4 @@ func (r *run) finish(processes []*process) {
 	r.shutDown(processes...)
 	r.mustLive()
 	r.store()
-}
-
-func (r *run) applyAll(processes []*process) {
-	for _, res := range r.command.resources {
-		if r.stopped.Load() {
-			r.failed = true
-			return
-		}
-		r.applyOne(processes[res.alias], res)
-	}
-}
-
-func (r *run) applyOne(p *process, res resource) {
-	planned := r.changes[res.address]
-	before := r.state[res.address]
-	if before != nil && before.deposed != nil {
-		r.deleteDeposed(p, res.address, before.deposed)
-		before = r.state[res.address]
-	}
-	if planned.Empty() {
-		return
-	}
-	var deposed *object
-	c := r.load(p, nil)
-	switch {
-	case !planned.Replace:
-		c = r.load(p, before)
-	case res.createFirst: // the CLI reads the old object only to delete it
-		deposed = before
-	default:
-		old := r.load(p, before)
-		isGone := r.say(old.Delete(p.ctx, planned.PlannedPrivate))
-		if isGone && r.storeDown.Load() && !before.Tainted {
-			r.note("replaces a job, and its journal cannot be reached")
-		}
-		if r.set(res.address, objectOf(old, nil)); !isGone || r.stopped.Load() {
-			return
-		}
-	}
-	c.Planned = planned.Planned
-	if !r.say(c.PlanAgain(p.ctx, res.config)) {
-		r.set(res.address, objectOf(c, deposed))
-		return
-	}
-	if c.Empty() {
-		return
-	}
-	created := r.say(c.ApplyPlanned(p.ctx, res.config))
-	if c.State.IsNull() && deposed != nil {
-		r.set(res.address, deposed) // the CLI restores it
-		return
-	}
-	r.set(res.address, objectOf(c, deposed))
-	if deposed != nil && created && !r.stopped.Load() {
-		r.deleteDeposed(p, res.address, deposed)
-	}
-}
-
-// deleteDeposed destroys what was replaced, which the CLI plans first.
-func (r *run) deleteDeposed(p *process, address string, deposed *object) {
-	old := r.load(p, deposed)
-	r.say(old.Destroy(p.ctx))
-	var left *object
-	if o := r.state[address]; o != nil && !o.State.IsNull() {
-		left = &object{Instance: o.Instance}
-	}
-	r.set(address, left)
-}
-
-func (r *run) destroyAll(processes []*process, addresses []string) {
-	for _, address := range addresses {
-		if r.stopped.Load() {
-			r.failed = true
-			return
-		}
-		p := processes[r.aliasOf(address)]
-		c := r.load(p, r.state[address])
-		r.say(c.Delete(p.ctx, r.changes[address].PlannedPrivate))
-		r.set(address, objectOf(c, nil))
-	}
 }

@@ -59,39 +59,43 @@ func (s scenario) after(n int) []command {
 var prompts = []string{"Write", "Write more", "Draw"}
 
 // job is a resource whose name is its address.
-func job(address, prompt string) resource { return named(address, address, prompt) }
+func job(address, prompt string) fakecli.Resource { return named(address, address, prompt) }
 
-func named(address, name, prompt string) resource {
-	return resource{address: address, config: fakecli.Attrs{"name": name, "prompt": prompt}}
+func named(address, name, prompt string) fakecli.Resource {
+	return fakecli.Resource{Address: address, Config: fakecli.Attrs{"name": name, "prompt": prompt}}
 }
 
 func runs(commands ...command) []command { return commands }
 
 func scenarios() []scenario {
-	configured := func(resources ...resource) command { return command{resources: resources} }
+	configured := func(resources ...fakecli.Resource) command { return command{resources: resources} }
 	as := func(do operation, c command) command { c.do = do; return c }
-	replacing := func(address string, c command) command { c.replace = address; return c }
+	replacing := func(c command) command {
+		c.resources = slices.Clone(c.resources)
+		c.resources[0].Forced = true
+		return c
+	}
 	tainting := func(address string, c command) command { c.taints = address; return c }
 	stateLess := func(c command) command { c.lost = true; return c }
 	forgetting := func(c command) command { c.forgets = true; return c }
 	older := func(c command) command { c.restored = true; return c }
 	destroyingFirst := func(c command) command { c.destroysFirst = true; return c }
-	triggered := func(r resource) resource {
-		r.config = fakecli.With(r.config, fakecli.Attrs{"triggers": fakecli.Attrs{"a": "1"}})
+	triggered := func(r fakecli.Resource) fakecli.Resource {
+		r.Config = fakecli.With(r.Config, fakecli.Attrs{"triggers": fakecli.Attrs{"a": "1"}})
 		return r
 	}
-	impatient := func(r resource) resource {
-		r.config = fakecli.With(r.config, fakecli.Attrs{"timeouts": fakecli.Attrs{"create": "2m"}})
+	impatient := func(r fakecli.Resource) fakecli.Resource {
+		r.Config = fakecli.With(r.Config, fakecli.Attrs{"timeouts": fakecli.Attrs{"create": "2m"}})
 		return r
 	}
-	atWork := func(r resource) resource { // when the run ends: such a job is sent no other prompt, whatever a completed one is
-		r.config = fakecli.With(r.config, fakecli.Attrs{"wait": fakecli.Attrs{"enabled": false}})
+	atWork := func(r fakecli.Resource) fakecli.Resource { // when the run ends: such a job is sent no other prompt, whatever a completed one is
+		r.Config = fakecli.With(r.Config, fakecli.Attrs{"wait": fakecli.Attrs{"enabled": false}})
 		return r
 	}
-	createFirst := func(r resource) resource { r.createFirst = true; return r }
-	alias := func(r resource) resource { r.alias = 1; return r }
-	unknown := func(r resource, attribute string) resource {
-		r.unknown = fakecli.Attrs{attribute: fakecli.Unknown{}}
+	createFirst := func(r fakecli.Resource) fakecli.Resource { r.CreateFirst = true; return r }
+	alias := func(r fakecli.Resource) fakecli.Resource { r.Alias = 1; return r }
+	unknown := func(r fakecli.Resource, attribute string) fakecli.Resource {
+		r.Planned = fakecli.With(r.Config, fakecli.Attrs{attribute: fakecli.Unknown{}})
 		return r
 	}
 
@@ -131,10 +135,10 @@ func scenarios() []scenario {
 
 		{name: "triggers", before: runs(first), runs: runs(second), jobs: 2},
 		{name: "triggers, create first", before: runs(first), runs: runs(configured(createFirst(triggered(a)))), jobs: 2},
-		{name: "-replace", before: runs(first), runs: runs(replacing("a", first), first), jobs: 2},
-		{name: "-replace, create first", before: runs(firstCreated), runs: runs(replacing("a", firstCreated), firstCreated), jobs: 1, adopts: true},
-		{name: "-replace, remote state", before: runs(first), runs: runs(replacing("a", first), first), jobs: 2, remote: true},
-		{name: "message, then -replace, remote state", rare: true, before: runs(first), runs: runs(more, replacing("a", more), more), jobs: 2, remote: true,
+		{name: "-replace", before: runs(first), runs: runs(replacing(first), first), jobs: 2},
+		{name: "-replace, create first", before: runs(firstCreated), runs: runs(replacing(firstCreated), firstCreated), jobs: 1, adopts: true},
+		{name: "-replace, remote state", before: runs(first), runs: runs(replacing(first), first), jobs: 2, remote: true},
+		{name: "message, then -replace, remote state", rare: true, before: runs(first), runs: runs(more, replacing(more), more), jobs: 2, remote: true,
 			ways: killing, pairs: true, errors: otherJob},
 		{name: "taint", before: runs(first), runs: runs(tainting("a", first), first), jobs: 1, adopts: true},
 		{name: "taint, create first", before: runs(firstCreated), runs: runs(tainting("a", firstCreated), firstCreated), jobs: 1, adopts: true},
@@ -168,16 +172,16 @@ func scenarios() []scenario {
 		{name: "message and back", before: runs(first), runs: runs(more, first), jobs: 1, repeats: "Write"},
 		{name: "create, edited", runs: runs(first, more), jobs: 1, atMost: 2, errors: edited},
 		{name: "create, other triggers", rare: true, runs: runs(first, second), jobs: 2, hides: true},
-		{name: "-replace only planned", before: runs(first), runs: runs(as(plan, replacing("a", first)), first), jobs: 1},
+		{name: "-replace only planned", before: runs(first), runs: runs(as(plan, replacing(first)), first), jobs: 1},
 
 		{name: "state lost", before: runs(first), runs: runs(stateLess(first), first), jobs: 1, adopts: true},
 		{name: "state lost after a message", before: runs(first, more), runs: runs(stateLess(more), more), jobs: 1, adopts: true},
 		{name: "message, then the state lost", rare: true, before: runs(first), runs: runs(more, stateLess(more), more), jobs: 1, atMost: 2, adopts: true, errors: edited},
 		{name: "state lost, edited", before: runs(working), runs: runs(stateLess(workingMore), workingMore), jobs: 1, script: lasts(time.Hour), stops: true, errors: edited},
-		{name: "state lost after -replace", rare: true, before: runs(first), runs: runs(replacing("a", first), stateLess(first), first), jobs: 2, adopts: true},
+		{name: "state lost after -replace", rare: true, before: runs(first), runs: runs(replacing(first), stateLess(first), first), jobs: 2, adopts: true},
 		{name: "older state, after a message", before: runs(first), runs: runs(more, older(more), more), jobs: 1},
-		{name: "older state, after -replace", before: runs(first), runs: runs(replacing("a", first), older(first), first), jobs: 2},
-		{name: "older state, after -replace, edited", rare: true, before: runs(first), runs: runs(replacing("a", first), older(more), more), jobs: 2, stops: true, errors: otherJob},
+		{name: "older state, after -replace", before: runs(first), runs: runs(replacing(first), older(first), first), jobs: 2},
+		{name: "older state, after -replace, edited", rare: true, before: runs(first), runs: runs(replacing(first), older(more), more), jobs: 2, stops: true, errors: otherJob},
 		{name: "older state, before the create", rare: true, runs: runs(first, older(first), first), jobs: 1, adopts: true},
 	}
 }

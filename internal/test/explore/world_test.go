@@ -41,30 +41,24 @@ type world struct {
 	mu        sync.Mutex
 	processes []*process
 	runs      []*run
-	state     map[string]*object // as it was stored, by address
-	everSeen  map[string]bool    // ids of jobs that were in a stored state
-	backup    map[string]*object // as it was after the commands before the cuts
-	requests  []string           // the last ones by then
-	tainted   bool               // a stored object was
-	shown     string             // what a user has read
+	state     fakecli.State   // as it was stored
+	everSeen  map[string]bool // ids of jobs that were in a stored state
+	backup    fakecli.State   // as it was after the commands before the cuts
+	requests  []string        // the last ones by then
+	tainted   bool            // a stored object was
+	shown     string          // what a user has read
 	occurred  map[string]bool
 }
 
-// object is a resource in a state.
-type object struct {
-	fakecli.Instance
-	deposed *object // replaced, and not destroyed yet
-}
-
-func (o *object) id() string {
-	id, _ := o.Get("id").(string)
+func idOf(i fakecli.Instance) string {
+	id, _ := i.Get("id").(string)
 	return id
 }
 
 func newWorld(t *testing.T, remote bool, script func(prompt string, turn int) simulator.Script) *world {
 	w := &world{
 		T: t, remote: remote, sim: harness.NewSimulator(script), bucket: &fakes3.Server{Objects: map[string][]byte{}},
-		state: map[string]*object{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
+		state: fakecli.State{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
 	}
 	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
 	return w
@@ -170,9 +164,9 @@ func (w *world) fingerprint() string {
 		fmt.Fprintln(&b)
 	}
 	for _, address := range slices.Sorted(maps.Keys(w.state)) {
-		for o := w.state[address]; o != nil; o = o.deposed {
-			fmt.Fprintf(&b, "%s job %d %v %v %v %v tainted %t private %s\n", address, jobs[o.id()], o.Get("name"), o.Get("prompt"),
-				o.Get("status"), o.Get("triggers"), o.Tainted, o.normal(jobs, records))
+		for _, i := range w.state[address].All() {
+			fmt.Fprintf(&b, "%s job %d %v %v %v %v tainted %t private %s\n", address, jobs[idOf(i)], i.Get("name"), i.Get("prompt"),
+				i.Get("status"), i.Get("triggers"), i.Tainted, normal(i, jobs, records))
 		}
 	}
 	return b.String()
@@ -194,17 +188,17 @@ func coarse(age time.Duration) int { return int(age / (15 * time.Second)) }
 var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)`)
 
 // normal is the private state with numbers for what differs in each world: jobs, adoptions, and times.
-func (o *object) normal(jobs map[string]int, records []journal.Record) string {
+func normal(i fakecli.Instance, jobs map[string]int, records []journal.Record) string {
 	var values map[string][]byte
-	_ = json.Unmarshal(o.Private, &values)
+	_ = json.Unmarshal(i.Private, &values)
 	var holder string
 	_ = json.Unmarshal(values["holder"], &holder)
-	isLast := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Name == o.Get("name") && r.Holder == holder })
+	isLast := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Name == i.Get("name") && r.Holder == holder })
 	delete(values, "holder")
 	text := fmt.Sprintf("%s, last adopted %t", values, isLast)
-	for id, i := range jobs {
+	for id, number := range jobs {
 		if id != "" {
-			text = strings.ReplaceAll(text, id, fmt.Sprint("job ", i))
+			text = strings.ReplaceAll(text, id, fmt.Sprint("job ", number))
 		}
 	}
 	return times.ReplaceAllStringFunc(text, func(at string) string {
@@ -229,16 +223,13 @@ func (w *world) orphans() bool {
 func (w *world) storeState(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	stored := map[string]*object{}
-	for address, o := range r.state {
-		copied := *o
-		stored[address] = &copied
-		for o := &copied; o != nil; o = o.deposed {
-			w.everSeen[o.id()] = true
-			w.tainted = w.tainted || o.Tainted
+	for _, o := range r.State {
+		for _, i := range o.All() {
+			w.everSeen[idOf(i)] = true
+			w.tainted = w.tainted || i.Tainted
 		}
 	}
-	w.state = stored
+	w.state = maps.Clone(r.State)
 }
 
 // show is the CLI printing diagnostics.

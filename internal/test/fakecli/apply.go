@@ -85,19 +85,9 @@ const Inconsistent = "Provider produced inconsistent final plan"
 // Apply applies what was planned. Of a replacement, the deletion comes first.
 func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
-	var diags []*tfprotov6.Diagnostic
-	if c.Replace {
-		if diags = c.Delete(ctx, c.PlannedPrivate); Failed(diags) { // the CLI keeps that of the create
-			return diags
-		}
-	} else if c.Empty() {
-		return nil
-	}
-	again := c.PlanAgain(ctx, config)
-	if diags = append(diags, again...); Failed(again) || c.Empty() {
-		return diags
-	}
-	return append(diags, c.ApplyPlanned(ctx, config)...)
+	r := &Run{State: State{"": {Instance: c.Instance}}, Plugins: []*CLI{c}, planned: map[string]*CLI{"": c}}
+	r.Apply(ctx, Resource{Config: config})
+	return r.Diags
 }
 
 // PlanAgain is the plan that an apply makes, as the CLI does: with the private data of the state, and an object that is

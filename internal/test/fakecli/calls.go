@@ -28,7 +28,7 @@ func call[Request, Response any](ctx context.Context, c *CLI, method func(contex
 	if c.Carry == nil {
 		send(ctx)
 	} else {
-		c.Carry(ctx, strings.TrimSuffix(reflect.TypeFor[Request]().Elem().Name(), "Request"), send)
+		c.Carry(strings.TrimSuffix(reflect.TypeFor[Request]().Elem().Name(), "Request"), send)
 	}
 	if err != nil {
 		c.T.Fatal(err)

@@ -30,7 +30,7 @@ type CLI struct {
 	Ignored  []string // attributes with ignore_changes: a plan has them as the state has them
 
 	// Carry, if set, makes each call: send brings it to the provider and waits for the response.
-	Carry func(ctx context.Context, name string, send func(context.Context))
+	Carry func(name string, send func(context.Context))
 
 	Instance
 	Planned        tftypes.Value
@@ -141,13 +141,13 @@ func (c *CLI) Attribute(object tftypes.Value, name string) any {
 // Forget empties the state.
 func (c *CLI) Forget() { c.Instance = Instance{State: c.Decode(nil)} }
 
-// Load reads a state, as each command of the CLI does.
+// Load reads an instance of a state, as each command of the CLI does.
 func (c *CLI) Load(ctx context.Context, stored Instance) {
 	c.T.Helper()
-	c.Instance = stored
-	if c.State.IsNull() { // of a deposed object without a successor
+	if c.Forget(); stored.State.IsNull() {
 		return
 	}
+	c.Instance = stored
 	text, _ := json.Marshal(plain(c.State))
 	call(ctx, c, c.Server.UpgradeResourceState, &tfprotov6.UpgradeResourceStateRequest{TypeName: "agent_job", RawState: &tfprotov6.RawState{JSON: text}})
 }

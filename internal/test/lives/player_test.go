@@ -62,7 +62,7 @@ type player struct {
 	life      life
 	sim       *simulator.Server
 	wire      *faultserver.Server
-	cli       *fakecli.CLI
+	job       fakecli.Instance // in the state
 	processes int
 	wrong     []string // what fakecli found
 
@@ -115,9 +115,6 @@ func playLife(t *testing.T, l life) (b *breach) {
 		p.must(os.RemoveAll(folder), os.RemoveAll(kept)) // of the life before
 		p.sim = harness.NewSimulator(harness.Always(simulator.Script{Duration: 1000 * time.Hour, NoMessages: l.Refuses}))
 		p.wire = faultserver.New(t, p.sim, faultserver.Options{InMemory: true})
-		p.cli = &fakecli.CLI{T: p}
-		p.connect(p.cli, "", turn{}, 0)
-		p.cli.Forget()
 		turns := slices.Concat(l.Turns, l.ending())
 		for i, turn := range turns {
 			got := p.check(turn, i+1)
@@ -151,12 +148,12 @@ func (p *player) check(t turn, number int) observed {
 	if t.Ignored && t.Late == prompt {
 		t.Late = ""
 	}
-	if c := p.cli; c.State.IsNull() || t.Does != apply && t.Does != taint {
+	if p.job.State.IsNull() || t.Does != apply && t.Does != taint {
 		t.Moves = ""
 	}
-	p.stored = append(p.stored, p.cli.Instance)
-	before, hasFailed, isUnnamed := len(p.sim.Jobs()), p.cli.Get("status") == failed, p.cli.Get("name") == nil
-	isCreate := p.cli.State.IsNull() || p.cli.Tainted || t.Does == taint || t.Moves != ""
+	p.stored = append(p.stored, p.job)
+	before, hasFailed, isUnnamed := len(p.sim.Jobs()), p.job.Get("status") == failed, p.job.Get("name") == nil
+	isCreate := p.job.State.IsNull() || p.job.Tainted || t.Does == taint || t.Moves != ""
 	running := p.running(t)
 	got := p.play(t, number)
 	for _, job := range p.sim.Jobs()[:min(before, len(p.sim.Jobs()))] { // before the run, or while a refresh lasted
@@ -190,19 +187,19 @@ func (p *player) check(t turn, number int) observed {
 	want(p.broken || p.dead || !ofOthers.MatchString(got.all), "a run warns of others that was preceded by no broken one")
 	p.broken = p.broken || t.Killed || t.Post != "" || t.Unapplied
 	applies := slices.Contains([]string{apply, replace, taint}, t.Does) && !t.Unapplied && !t.Killed && !p.dead
-	if status, _ := p.cli.Get("status").(string); applies && !got.failed {
-		isArchived := status == archived && p.cli.Get("pr_link") != nil // else it never completed
+	if status, _ := p.job.Get("status").(string); applies && !got.failed {
+		isArchived := status == archived && p.job.Get("pr_link") != nil // else it never completed
 		isDone := status == completed || isArchived || ended(status) && (t.OnFailure == "warn" || t.NoWait)
 		want(isDone || t.NoWait && !ended(status), "green, and its job is %s", status)
-		want(!p.cli.Tainted, "green, and tainted")
+		want(!p.job.Tainted, "green, and tainted")
 	}
 	return got
 }
 
 // mayIgnore reports whether the CLI can ignore the prompt: it does so only for an object that stays.
 func (p *player) mayIgnore(t turn) bool {
-	name := p.cli.Get
-	return !p.cli.State.IsNull() && t.Does == apply && t.OnFailure != "retry" && !p.cli.Tainted && t.Moves == "" &&
+	name := p.job.Get
+	return !p.job.State.IsNull() && t.Does == apply && t.OnFailure != "retry" && !p.job.Tainted && t.Moves == "" &&
 		(name("name") == nil || name("name") == cmp.Or(t.Name, "docs") && (name("triggers") != nil) == t.Triggers)
 }
 
@@ -225,7 +222,7 @@ func (p *player) once(t turn, got observed, again bool) {
 
 // remember notes the jobs that a state has, that a run has named, or that nobody can know.
 func (p *player) remember(t turn, got observed, before int) {
-	id, _ := p.cli.Get("id").(string)
+	id, _ := p.job.Get("id").(string)
 	p.known[id] = true
 	for i, job := range p.sim.Jobs() {
 		if i >= before && t.Does != importJob {
@@ -258,8 +255,8 @@ func (p *player) running(t turn) (ids []string) {
 
 // checkEnd asserts that the last turn has ended well, and that no job was paid for that nobody knows.
 func (p *player) checkEnd() {
-	if status := p.cli.Get("status"); status != completed || p.cli.Tainted {
-		p.Errorf("in the end the job is %v, tainted: %t", status, p.cli.Tainted)
+	if status := p.job.Get("status"); status != completed || p.job.Tainted {
+		p.Errorf("in the end the job is %v, tainted: %t", status, p.job.Tainted)
 	}
 	records := p.recorded() // which "terraform query" lists
 	for _, job := range p.sim.Jobs() {
@@ -299,11 +296,11 @@ func (p *player) finish(status string) {
 
 // play is a run of the CLI.
 func (p *player) play(t turn, number int) (got observed) {
-	c, before := p.cli, p.sim.Counts()
+	before := p.sim.Counts()
 	if t.Does == taint {
-		c.Tainted = !c.State.IsNull()
+		p.job.Tainted = !p.job.State.IsNull()
 	}
-	stored := c.Instance
+	stored := p.job
 	if t.Goes == "" {
 		t.Goes = completed
 	}
@@ -330,31 +327,28 @@ func (p *player) play(t turn, number int) (got observed) {
 			p.sim.Inject(simulator.Fault{Kind: kind, Status: cmp.Or(refusals[t.Post], 500), AfterEffect: t.Post == lost})
 		}
 	}
-	say := func(diags []*tfprotov6.Diagnostic) bool {
-		got.all += fakecli.Text(diags)
-		got.failed = got.failed || fakecli.Failed(diags)
-		for _, d := range diags {
-			if found := giveUp.FindStringSubmatch(d.Detail); d.Severity == tfprotov6.DiagnosticSeverityError && found != nil && !p.dead {
-				p.stopped = found[1]
-			}
-		}
-		return !fakecli.Failed(diags)
-	}
+	var diags []*tfprotov6.Diagnostic
 	switch t.Does {
 	case stateRm:
-		c.Forget()
+		p.job = fakecli.Instance{}
 	case restore:
-		c.Instance = p.stored[max(0, number-2)]
+		p.job = p.stored[max(0, number-2)]
 	case importJob:
-		c.Forget()
 		job := p.sim.Create(harness.Project, "from elsewhere")
-		p.connect(c, "import", t, number)
-		say(c.ImportState(p.Context(), harness.Project+"/"+job.ID))
+		c := p.connect("import", t, number)
+		diags = c.ImportState(p.Context(), harness.Project+"/"+job.ID)
+		p.job = c.Instance
 	default:
-		p.run(t, number, say, &got)
+		got.plan, diags = p.run(t, number)
+	}
+	got.all, got.failed = fakecli.Text(diags), fakecli.Failed(diags)
+	for _, d := range diags {
+		if found := giveUp.FindStringSubmatch(d.Detail); d.Severity == tfprotov6.DiagnosticSeverityError && found != nil && !p.dead {
+			p.stopped = found[1]
+		}
 	}
 	if p.dead || t.Killed && !t.changesState() {
-		c.Instance = stored
+		p.job = stored
 	}
 	after := p.sim.Counts()
 	got.creates, got.messages = after.Create-before.Create, after.Message-before.Message
@@ -365,74 +359,60 @@ func (p *player) play(t turn, number int) (got observed) {
 }
 
 // run is a plan and an apply, each in a process of its own.
-func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool, got *observed) {
-	c, ctx := p.cli, p.Context()
+func (p *player) run(t turn, number int) (plan string, diags []*tfprotov6.Diagnostic) {
 	planned, config := t.planned()
-	if c.Ignored = nil; t.Ignored {
-		c.Ignored = []string{"prompt", "prompt_wo"}
+	job := fakecli.Resource{Address: "now", Planned: planned, Config: config, Forced: t.Does == replace, Gone: t.Does == destroy}
+	if t.Ignored {
+		job.Ignored = []string{"prompt", "prompt_wo"}
 	}
-	c.Forced = t.Does == replace
-	sent, before := p.sim.Counts().Create+p.sim.Counts().Message, p.recorded()
-	old := *c // at the former address
+	former := fakecli.Resource{Address: "before", Gone: true}
+	r := &fakecli.Run{RefreshOnly: t.Does == refresh, Stopped: func() bool { return p.dead }}
+	r.State = fakecli.State{job.Address: {Instance: p.job}}
+	resources := []fakecli.Resource{job}
+	if t.Moves != "" {
+		if p.life.Journal == on {
+			former.Alias = 1
+		}
+		r.State = fakecli.State{former.Address: {Instance: p.job}}
+		resources = []fakecli.Resource{former, job}
+	}
 	start := func(command string) {
-		p.ended = p.processes
-		p.connect(c, command, t, number)
-		if old.Server = c.Server; t.Moves != "" && p.life.Journal == on {
-			p.connect(&old, command, t, number)
+		p.ended, r.Plugins = p.processes, nil
+		for range former.Alias + 1 {
+			r.Plugins = append(r.Plugins, p.connect(command, t, number))
 		}
 	}
-	if t.Moves != "" {
-		c.Forget()
-		defer func() {
-			if c.State.IsNull() {
-				c.Instance = old.Instance
-			}
-		}()
-	}
+	defer func() {
+		left := cmp.Or(r.State[job.Address], r.State[former.Address], &fakecli.Instances{})
+		p.job = left.Instance
+	}()
+	sent, before := p.sim.Counts().Create+p.sim.Counts().Message, p.recorded()
 	start("plan")
-	ok := say(c.Refresh(ctx))
-	if t.Moves != "" {
-		ok = say(old.Refresh(ctx)) && say(old.PlanDestroy(ctx))
-	}
-	switch {
-	case !ok || t.Does == refresh:
-	case t.Does == destroy:
-		if !c.State.IsNull() {
-			ok = say(c.PlanDestroy(ctx))
-		}
-	default:
-		ok = say(c.Plan(ctx, planned))
-	}
-	got.plan = got.all
+	r.Plan(p.Context(), resources...)
+	plan = fakecli.Text(r.Diags)
 	if now := p.recorded(); now != before {
 		p.Errorf("a plan wrote into the journal")
 	}
-	if !ok || t.Unapplied || t.Does == refresh || t.Does != destroy && c.Empty() || t.Does == destroy && c.State.IsNull() {
-		return
+	if r.Failed || r.Empty || t.Unapplied {
+		return plan, r.Diags
 	}
 	if now := p.sim.Counts(); now.Create+now.Message > sent {
 		p.Errorf("a plan sent something")
 	}
 	start("apply")
-	ctx, p.kill = context.WithCancel(ctx)
-	defer p.kill()
-	p.dies = t.Post == unsent
-	if t.Moves == destroyedFirst {
-		say(old.Delete(ctx, old.PlannedPrivate))
+	ctx, kill := context.WithCancel(p.Context())
+	defer kill()
+	p.kill, p.dies = kill, t.Post == unsent
+	if t.Moves == createdFirst {
+		slices.Reverse(resources)
 	}
-	if t.Does == destroy {
-		say(c.Delete(ctx, c.PlannedPrivate))
-	} else {
-		say(c.Apply(ctx, config))
-	}
-	if t.Moves == createdFirst && !p.dead {
-		say(old.Delete(ctx, old.PlannedPrivate))
-	}
+	r.Apply(ctx, resources...)
 	if p.dies = false; p.dead {
 		synctest.Wait()
 		p.must(os.RemoveAll(folder))
 		_ = os.Rename(kept, folder)
 	}
+	return plan, r.Diags
 }
 
 // recorded is what the journal has.
@@ -466,8 +446,8 @@ func (p *player) dial(ctx context.Context, network, address string) (net.Conn, e
 	return p.wire.Dial(ctx, network, address)
 }
 
-// connect starts a provider process of a run of the CLI, which loads the state.
-func (p *player) connect(c *fakecli.CLI, command string, t turn, number int) {
+// connect starts a provider process of a run of the CLI.
+func (p *player) connect(command string, t turn, number int) *fakecli.CLI {
 	p.processes++
 	machine, ended := fmt.Sprint("elsewhere ", t.Elsewhere), p.ended
 	process := &cli.Process{
@@ -485,11 +465,10 @@ func (p *player) connect(c *fakecli.CLI, command string, t turn, number int) {
 	case (t.Forgets || t.Late == forgets && command == "apply") && p.stopped != "":
 		config["journal"] = attrs{"forget": []tftypes.Value{tftypes.NewValue(tftypes.String, p.stopped)}}
 	}
+	c := &fakecli.CLI{T: p}
 	diags := c.ConnectTo(p.Context(), provider.New("test", provider.Options{Process: process, Dial: p.dial}), config)
 	if len(diags) > 0 {
 		p.Fatal(fakecli.Text(diags))
 	}
-	if !c.State.IsNull() {
-		c.Load(p.Context(), c.Instance)
-	}
+	return c
 }
