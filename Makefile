@@ -33,11 +33,11 @@ test-stores: ## run the tests that need a store's server: MinIO and versitygw, b
 test-matrix: ## run the tests that use a CLI on every CLI, on PATH and built; MATRIX=-others leaves out the one of make test
 	internal/tools/testmatrix.sh $(MATRIX)
 
-chaos: ## a sample of two cuts of runs in a row, mutants, 100,000 turns of random lives, then with a real CLI each CLI=200 kills, interrupts, lost states and wiped disks; CHAOS_SEED=N repeats a run
+chaos: ## a sample of two cuts of runs in a row, mutants, 100,000 turns of random lives, and CLI=20 times each signal to a real CLI; CHAOS_SEED=N repeats cuts and lives
 	EXPLORE=all go -C internal/test/explore test -timeout 4h
 	EXPLORE=all go test -count=1 -run TestStress ./internal/journal
 	LIVES=21000 go -C internal/test/lives test -run TestLives -timeout 2h
-	CHAOS_CLI=$${CLI:-200} go test -v -count=1 -parallel 30 -timeout 7h ./internal/test/chaos
+	go test -v -count=$${CLI:-20} -run TestRounds -timeout 7h ./internal/test/chaos
 
 bench: ## measure the provider with a real CLI beside the CLI's own floor (about an hour); go run ./internal/tools/bench -h: a part of it
 	internal/tools/stores.sh go run ./internal/tools/bench

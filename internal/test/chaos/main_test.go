@@ -3,8 +3,7 @@
 
 //go:build unix
 
-// Package chaos interrupts and kills a real CLI with the real provider, at
-// random moments, and counts what reached the
+// Package chaos interrupts and kills a real CLI with the real provider, and counts what reached the
 // service. It also shows that ordinary use never notices the journal.
 package chaos
 
@@ -13,7 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"runtime"
 	"strconv"
@@ -22,7 +20,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	agent "github.com/agentjobs/terraform-provider-agent/internal/provider"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
@@ -68,46 +65,4 @@ func needsCLI(t *testing.T) {
 	if cli.Path == "" {
 		t.Skip(tfcli.NoCLI)
 	}
-}
-
-// What make chaos sets: without them, make test runs a part of each grid.
-const (
-	envRounds = "CHAOS_CLI"  // the number of runs that end at any moment; and all of each grid
-	envSeed   = "CHAOS_SEED" // of the moments
-)
-
-// Where all cells of a grid run. In make test it is every nth.
-const (
-	inMakeChaos = "make chaos"
-	inCI        = "CI (EXPLORE=more) and make chaos"
-)
-
-// everyNth returns the cells of a grid that run, and reports the others as skipped.
-func everyNth[T any](t *testing.T, n int, all string, cells []T) (some []T) {
-	t.Helper()
-	if os.Getenv(envRounds) != "" || all == inCI && os.Getenv("EXPLORE") != "" {
-		return cells
-	}
-	for i := 0; i < len(cells); i += n {
-		some = append(some, cells[i])
-	}
-	if len(some) < len(cells) {
-		t.Run("rest of the grid", func(t *testing.T) {
-			t.Skipf("%d of %d cells run only in %s", len(cells)-len(some), len(cells), all)
-		})
-	}
-	return some
-}
-
-// seed is CHAOS_SEED, or a random one in make chaos and a fixed one in make
-// test. It is printed, so that a run can be repeated.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	s := uint64(1)
-	if os.Getenv(envRounds) != "" {
-		s = rand.Uint64()
-	}
-	s = harness.Number(t, envSeed, s)
-	t.Logf("%s=%d", envSeed, s)
-	return s
 }

@@ -17,17 +17,18 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-// round is a run of three creates or messages that something disturbs, and the
+// round is a run of three creates or messages that a signal ends, and the
 // runs that follow until nothing fails.
 type round struct {
 	name     string
-	store    store
+	when     func(*process) // waits until the moment of the end
+	end      ending
+	bucket   bool // of the journal
 	messages bool
 	env      []string
 	late     []time.Duration // the responses to its POSTs, in the order in which they arrive
 	effect   bool            // the service has accepted them before
 	hold     bool            // no wait finishes during the run
-	disturb  func(*process)
 
 	awaited bool // the provider can await every response, so no outcome is unknown
 	kept    bool // after the run the state holds all jobs, active
@@ -37,7 +38,9 @@ type round struct {
 func (r round) run(t *testing.T) {
 	reported, adopted := 0, 0
 	w := newWorkingDir(t, quick, "")
-	w.keepJournal(r.store)
+	if r.bucket {
+		w.useBucket()
+	}
 	w.write(use("test", canaryPrompt, "count = 3")) // with the same prompt, each with its own name
 	if r.messages {
 		w.run("apply")
@@ -104,7 +107,8 @@ func (r round) disturbed(w *workingDir) (output string) {
 	}
 	w.env = r.env
 	p := w.start("apply")
-	r.disturb(p)
+	r.when(p)
+	r.end.send(p)
 	output = p.wait()
 	w.env = nil
 	w.sim.ClearFaults()

@@ -22,40 +22,22 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
-// store is where the journal is kept.
-type store string
-
-const (
-	defaultFolder store = "default folder"
-	namedFolder   store = "named folder"
-	bucket        store = "bucket"
-)
-
-// keepJournal chooses the store.
-func (w *workingDir) keepJournal(s store) {
+// useBucket keeps the journal in a bucket.
+func (w *workingDir) useBucket() {
 	w.t.Helper()
-	switch s {
-	case namedFolder:
-		w.journal = w.t.TempDir() + "?state=chaos"
-	case bucket:
-		w.bucket = &fakes3.Server{Objects: map[string][]byte{}}
-		server := httptest.NewServer(w.bucket)
-		w.t.Cleanup(server.Close)
-		w.journal = "s3://bucket/a?region=us-east-1&state=chaos&endpoint=" + server.URL
-	}
+	w.bucket = &fakes3.Server{Objects: map[string][]byte{}}
+	server := httptest.NewServer(w.bucket)
+	w.t.Cleanup(server.Close)
+	w.journal = "s3://bucket/a?region=us-east-1&state=chaos&endpoint=" + server.URL
 }
 
 // records are the contents of all that the journal holds, by file or object.
 func (w *workingDir) records() map[string]string {
 	w.t.Helper()
-	switch {
-	case w.journal == "":
+	if w.bucket == nil {
 		found := w.files(filepath.Join(w.dir, ".agent-journal"))
 		delete(found, filepath.Join(w.dir, ".agent-journal", ".gitignore"))
 		return found
-	case w.bucket == nil:
-		folder, _, _ := strings.Cut(w.journal, "?")
-		return w.files(folder)
 	}
 	found := map[string]string{}
 	w.bucket.Lock()
