@@ -6,7 +6,6 @@ package wording
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -153,85 +152,38 @@ func recordOf(job string) *journal.Record {
 	}
 }
 
-// A text about a record says all that it is given, whatever the verdict or the result, and nothing is left of how it is made. Whoever writes
-// to the journal or to a bucket does not control the terminal. Texts of the service: TestNewError_detail.
-func TestTexts_complete(t *testing.T) {
+// Whoever writes to the journal or to a bucket does not control the terminal. Texts of the service: TestNewError_detail. What else each
+// text must say, the fake CLI asks of each one that a test causes.
+func TestTexts_foreign(t *testing.T) {
 	t.Parallel()
-	complete := func(what string, d Diagnostic) {
-		t.Helper()
-		text := d.Summary + ": " + d.Detail
-		isOdd := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
-		if d.Summary == "" || d.Detail == "" || strings.ContainsFunc(text, isOdd) || strings.HasSuffix(d.Detail, "\n") || strings.HasSuffix(d.Summary, ".") {
-			t.Errorf("%s: %q", what, text)
-		}
-		for _, odd := range []string{"%!", "{", "}", "0001-01-01", " .", "..", "job  ", "<nil>", `""`} {
-			shown := strings.NewReplacer("journal { ", "", "forget = [", "", "url = \"...\" }", "", " }", "").Replace(text)
-			if strings.Contains(shown, odd) {
-				t.Errorf("%s: %q in: %s", what, odd, text)
-			}
-		}
+	record, claimed := recordOf("job_2"+foreign), recordOf("")
+	claimed.Claim = claimed.Last
+	wanted := journal.Wanted{Project: "proj_1", Name: record.Name}
+	texts := []Diagnostic{
+		BesideAnother(send.Request{Wanted: wanted}, record),
+		NameFromOther(Job{ID: "job_1", Project: "proj_1", Status: "active"}, record),
+		DuplicateName(record.Name, "proj_1", "job_1", "job_2"),
+		Adopted(send.Outcome{Job: &agentapi.Job{ID: "job_2"}, Record: record}, send.Request{Wanted: wanted}),
+		{"A job", ListedName(record)}, ListedPending([]*journal.Record{claimed}), ListedUnknown([]*journal.Record{record}),
+		JournalUnusable(errors.New(foreign)), FailedEarlier(Job{ID: "job_1", Project: "proj_1"}, requestID),
 	}
-	for kind, request := range map[string]send.Request{
-		"create":  {Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign}, PlannedJob: "job_1"},
-		"message": {Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign, JobID: "job_1"}, PlannedJob: "job_1"},
-	} {
-		for result := send.Accepted; result <= send.Waiting; result++ {
-			if result == send.OtherJob && kind == "create" {
+	for _, job := range []string{"", "job_1"} { // a create, and a message
+		wanted.JobID = job
+		request := send.Request{Wanted: wanted, PlannedJob: "job_1"}
+		for result := send.NoEffect; result <= send.Waiting; result++ {
+			out := send.Outcome{Result: result, Record: record, Err: &send.LimitError{}}
+			if result == send.OtherJob && job == "" {
 				continue
 			}
-			text, isNeeded := Foreseen(send.Outcome{Result: result, Record: recordOf("job_2" + foreign), Err: io.EOF}, request)
-			if isNeeded != result.Stops() {
-				t.Errorf("a plan of a %s, result %d, says %q", kind, result, text)
-			}
-			if isNeeded {
-				complete(fmt.Sprint("a plan of a ", kind, ", result ", result), text)
-			}
-		}
-		complete("beside another", BesideAnother(request, recordOf("job_2"+foreign)))
-		for result := send.NoEffect; result <= send.Closed; result++ {
-			out := send.Outcome{Result: result, Record: recordOf("job_2" + foreign), Err: io.EOF}
-			if result == send.BeyondLimit {
-				out.Err = &send.LimitError{Limit: send.Limit{Setting: "max_new_jobs = 1", Max: 1}}
-			}
-			if result != send.OtherJob || kind == "message" {
-				complete(fmt.Sprint("a ", kind, ", result ", result), NotAccepted(out, request))
-			}
-			if result == send.NoEffect || result == send.Unknown || result == send.BeyondLimit {
-				ofAction := request
-				ofAction.Name = ""
-				complete(fmt.Sprint("a ", kind, " of an action, result ", result), NotAccepted(out, ofAction))
+			foreseen, _ := Foreseen(out, request)
+			if texts = append(texts, foreseen); result <= send.Closed {
+				texts = append(texts, NotAccepted(out, request))
 			}
 		}
 	}
-	job := Job{ID: "job_1", Project: "proj_1", Status: "active"}
-	record := recordOf("job_2" + foreign)
-	adopted, claimed := send.Outcome{Job: &agentapi.Job{ID: "job_2"}, Record: record}, recordOf("")
-	claimed.Claim = claimed.Last
-	for what, text := range map[string]Diagnostic{
-		"an import":           NameFromOther(job, record),
-		"two with one name":   DuplicateName(record.Name, "proj_1", "job_1", "job_2"),
-		"an adoption":         Adopted(adopted, send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: record.Name}}),
-		"a query":             {"A job", ListedName(record)},
-		"… of claims":         ListedPending([]*journal.Record{claimed}),
-		"… of unknown ones":   ListedUnknown([]*journal.Record{record}),
-		"an unusable journal": JournalUnusable(errors.New(foreign)),
-		"given up late":       GivenUpLate.Of(job, nil),
-	} {
-		complete(what, text)
-	}
-	for _, request := range []string{"", requestID} {
-		failed := FailedEarlier(job, request)
-		if complete("a failed job", failed); strings.Contains(failed.Detail, "abcdefghijklmnop") != (request != "") {
-			t.Errorf("the request %q to give up: %s", request, failed.Detail)
-		}
-		complete("a job that a refresh does not find", NotFound(job, io.EOF, request))
-		for kind := range 8 {
-			next := Next{Request: request, IsTainted: kind&1 > 0, IsKept: kind&2 > 0, IsRetried: kind&4 > 0}
-			complete("a job that fails", Failed(job, next.AfterFailure()))
-			complete("a timeout", StillRunning(&wait.Error{Err: io.EOF}, job, next.AfterTimeout()))
-			for after := range wait.Messaged + 1 {
-				complete("a job that a wait does not find", LostInWait(job, io.EOF, after, next))
-			}
+	for _, d := range texts {
+		if text := d.Summary + ": " + d.Detail; strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+			t.Errorf("not escaped: %q", text)
 		}
 	}
 }

@@ -27,17 +27,6 @@ type command struct {
 	adopts   bool // the command says that it adopts a job
 }
 
-// otherAlias is a second provider process of a run.
-const otherAlias = `
-provider "agent" {
-  alias = "other"
-  poll {
-    min_interval = "50ms"
-    max_interval = "200ms"
-  }
-}
-`
-
 const createAndUpdate = `
 run "create" {}
 run "update" {
@@ -59,15 +48,12 @@ func TestOrdinaryUse(t *testing.T) {
 		moved    = "moved {\n  from = agent_job.test\n  to   = agent_job.new\n}\n"
 		imported = "import {\n  to = agent_job.test\n  id = \"" + project + "/JOB\"\n}\n"
 		removed  = "removed {\n  from = agent_job.test\n  lifecycle {\n    destroy = false\n  }\n}\n"
-		variable = "variable \"n\" {\n  default = 1\n}\n"
 		tested   = "variable \"prompt\" {\n  default = \"write\"\n}\n" +
 			"resource \"agent_job\" \"test\" {\n  name   = \"test\"\n  prompt = var.prompt\n}\n"
 	)
 	const noRefresh = "-refresh=false"
 	plain, first := use("test", "write"), use("test", "write", "lifecycle { create_before_destroy = true }")
 	instances := func(n string) string { return use("test", "write ${count.index}", "count = "+n) } // with one prompt, -target would name test[0]
-	aliases := otherAlias + use("one", "write") + use("two", "write", "provider = agent.other", "count = var.n")
-	inTurn := otherAlias + use("one", "write") + use("two", "write", "provider = agent.other", "depends_on = [agent_job.one]")
 	replacing := func(config string) []command {
 		isFirst := config != plain // the create cannot know what it replaces
 		n := map[bool]int{true: 1, false: 2}[isFirst]
@@ -104,8 +90,6 @@ func TestOrdinaryUse(t *testing.T) {
 			{write: use("test", "write more"), args: "plan -out=saved", creates: 1}, {args: "apply saved", creates: 1, messages: 1},
 			{args: "plan -destroy -out=saved", creates: 1, messages: 1}, {args: "apply saved", creates: 1, messages: 1}, {args: "apply", creates: 2, messages: 1},
 		}},
-		{"X07_two_aliases_at_once", "", []command{{write: aliases + variable, args: "apply", creates: 2}}},
-		{"X07_two_aliases_in_turn", noRefresh, []command{{write: inTurn, args: "apply", creates: 2}}},
 		// The run blocks have their own state: they start, change and destroy their own
 		// job, beside the one of the configuration's state.
 		{"X11_terraform_test", "", []command{

@@ -13,6 +13,17 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
+// otherAlias is a second provider process of a run.
+const otherAlias = `
+provider "agent" {
+  alias = "other"
+  poll {
+    min_interval = "50ms"
+    max_interval = "200ms"
+  }
+}
+`
+
 // Two runs of one state that read it before either writes it start one job for each name, and the later one adopts it. (X07)
 func TestTwoRuns_withoutLock(t *testing.T) {
 	t.Parallel()
