@@ -71,9 +71,8 @@ func waysAt(k kind) []way {
 
 // cut is where and how a run is cut.
 type cut struct {
-	at   int // the number of the step, from 1; 0: nowhere
-	way  way
-	late time.Duration // that long the service takes for a POST
+	at  int // the number of the step, from 1; 0: nowhere
+	way way
 }
 
 // stepTaken is a step of a run.

@@ -42,7 +42,6 @@ type tally struct {
 	mu                sync.Mutex
 	seen              map[string]bool // worlds, by their fingerprints
 	occurred          map[string]bool
-	excused           map[string]bool // documented exceptions
 	schedules, worlds int
 }
 
@@ -72,7 +71,7 @@ func (e *explorer) play(s *schedule) (isNew bool) {
 		}
 		s.world = w
 		for i, c := range e.scenario.after(len(s.cuts)) {
-			r := w.play(c, cut{late: e.scenario.late})
+			r := w.play(c, cut{})
 			if i == 0 {
 				s.steps = r.taken()
 			}
@@ -81,7 +80,7 @@ func (e *explorer) play(s *schedule) (isNew bool) {
 			w.play(e.scenario.after(len(s.cuts))[0], cut{}, w.unknown()...)
 		}
 		time.Sleep(5 * time.Minute) // for what is still alive
-		s.wrong = w.check(e.scenario)
+		s.wrong = w.check()
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		maps.Copy(e.occurred, w.occurred)
@@ -100,7 +99,7 @@ func (e *explorer) isNew(fingerprint string) bool {
 
 // cutWorld is a world after the cuts of a schedule.
 func (e *explorer) cutWorld(t *testing.T, s *schedule) *world {
-	w := newWorld(t, e.scenario.remote, func(_ string, turn int) simulator.Script {
+	w := newWorld(t, e.scenario, func(_ string, turn int) simulator.Script {
 		script := e.scenario.script
 		if turn > 0 && e.scenario.messaged != nil {
 			script = *e.scenario.messaged
@@ -118,15 +117,9 @@ func (e *explorer) cutWorld(t *testing.T, s *schedule) *world {
 		w.requests = append(w.requests, r.Last.ID)
 	}
 	for i, c := range s.cuts {
-		c.late = e.scenario.late
 		w.play(e.scenario.after(i)[0], c)
 	}
 	return w
-}
-
-// isWrong reports whether a schedule breaks the promise, and no exception explains it.
-func (e *explorer) isWrong(s *schedule) bool {
-	return len(s.wrong) > 0 && !e.excuse(s)
 }
 
 // explore plays the schedules that have one more cut.
@@ -152,7 +145,7 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 			if !isNew {
 				continue
 			}
-			if e.isWrong(next) {
+			if len(next.wrong) > 0 {
 				e.report(next)
 				return nil // the first one is the shortest
 			}
@@ -180,31 +173,6 @@ func (e *explorer) all(s *schedule, depth int) {
 	}
 }
 
-// The documented exceptions: a schedule that breaks the promise may begin with one.
-const (
-	twoAliases = "an alias adopts the job of another one's resource with the same name"
-	lastOnly   = "the record of a name has its last job only"
-)
-
-func exceptions() []string { return []string{twoAliases, lastOnly} }
-
-// excuse reports whether documented exceptions explain all that is wrong.
-func (e *explorer) excuse(s *schedule) bool {
-	var why []string
-	for _, wrong := range s.wrong {
-		kind, _, _ := strings.Cut(wrong, ": ")
-		if why = append(why, kind); !slices.Contains(exceptions(), kind) {
-			return false
-		}
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, kind := range why {
-		e.excused[kind] = true
-	}
-	return true
-}
-
 // repeats reports whether a step only waits on.
 func repeats(steps []stepTaken, i int) bool {
 	return i >= 4 && steps[i] == steps[i-2] && steps[i] == steps[i-4]
@@ -220,13 +188,14 @@ func (e *explorer) report(s *schedule) {
 	e.Errorf("%s\n%sthe world:\n%s", strings.Join(s.wrong, "\n"), &text, s.world.fingerprint())
 }
 
-// situations are what the documentation describes. Each must occur in a schedule.
+// situations are what the documentation describes, its exceptions too. Each must occur in a schedule.
 func situations() []string {
 	return []string{
 		adopted, running, "Agent job still running", "Agent job not created", "Agent job not replaced", "Failed to read agent job",
 		"Message to agent job not accepted", "Journal not usable", "Journal not written", "Message of an earlier run counts as sent",
 		"Message to agent job unconfirmed", "Name has another agent job", "Duplicate agent job name",
 		"New prompt starts a new agent job", "Outcome of agent job create unknown", "Outcome of message to agent job unknown",
+		twoAliases, lastOnly,
 	}
 }
 
@@ -283,18 +252,13 @@ func TestX17_explore(t *testing.T) {
 			t.Errorf("%q never occurred", situation)
 		}
 	}
-	for _, excuse := range exceptions() {
-		if !total.excused[excuse] {
-			t.Errorf("%q never breaks the promise", excuse)
-		}
-	}
 }
 
 // start plays what the scenario asks for.
 func (e *explorer) start() {
 	uncut := &schedule{cuts: []cut{{}}}
 	e.play(uncut)
-	if e.isWrong(uncut) {
+	if len(uncut.wrong) > 0 {
 		e.report(uncut)
 		return
 	}
@@ -306,11 +270,10 @@ func (e *explorer) start() {
 }
 
 func newTally() *tally {
-	return &tally{seen: map[string]bool{}, occurred: map[string]bool{}, excused: map[string]bool{}}
+	return &tally{seen: map[string]bool{}, occurred: map[string]bool{}}
 }
 
 func (t *tally) add(more *tally) {
 	t.schedules, t.worlds = t.schedules+more.schedules, t.worlds+len(more.seen)
 	maps.Copy(t.occurred, more.occurred)
-	maps.Copy(t.excused, more.excused)
 }

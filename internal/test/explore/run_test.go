@@ -111,17 +111,6 @@ type command struct {
 	restored bool   // the state is as it was after the commands before the cuts
 }
 
-// newRun starts a run that has not done anything yet.
-func (w *world) newRun(c command, cut cut, forget ...string) *run {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget}
-	r.Changed, r.Stopped = r.change, r.stopped.Load
-	r.left, r.leave = context.WithCancel(w.Context())
-	w.runs = append(w.runs, r)
-	return r
-}
-
 // prepare makes what happens before a command.
 func (w *world) prepare(c command) {
 	w.mu.Lock()
@@ -141,13 +130,13 @@ func (w *world) prepare(c command) {
 
 // play plays a command to its end.
 func (w *world) play(c command, cut cut, forget ...string) *run {
-	r := w.newRun(c, cut, forget...)
-	r.play()
-	return r
-}
-
-func (r *run) play() {
-	r.world.prepare(r.command)
+	w.mu.Lock()
+	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget}
+	w.runs = append(w.runs, r)
+	w.mu.Unlock()
+	r.Changed, r.Stopped = r.change, r.stopped.Load
+	r.left, r.leave = context.WithCancel(w.Context())
+	w.prepare(c)
 	var cli sync.WaitGroup
 	cli.Go(func() {
 		defer r.end()
@@ -159,6 +148,7 @@ func (r *run) play() {
 		r.execute()
 	})
 	cli.Wait()
+	return r
 }
 
 // start starts the processes of a command, one for each alias of the scenario.
@@ -283,7 +273,7 @@ const remoteInterval = 20 * time.Second
 // save is the CLI writing its state after each change. To a remote backend it writes when
 // the apply ends, after a stop, or when the last time was long ago.
 func (r *run) save() {
-	if r.world.remote {
+	if r.world.scenario.remote {
 		isDue := r.stopped.Load() || !r.storedAt.IsZero() && time.Since(r.storedAt) >= remoteInterval
 		if r.storedAt.IsZero() {
 			r.storedAt = time.Now()
@@ -311,7 +301,7 @@ func (r *run) store() {
 
 // finish ends the processes and the run. A remote state is stored only then.
 func (r *run) finish(processes []*process) {
-	if !r.world.remote {
+	if !r.world.scenario.remote {
 		r.store()
 	}
 	r.shutDown(processes...)

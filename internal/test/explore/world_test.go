@@ -33,10 +33,10 @@ import (
 type world struct {
 	*testing.T
 
-	remote bool // the backend of the state
-	sim    *simulator.Server
-	wire   *faultserver.Server
-	bucket *fakes3.Server
+	scenario scenario
+	sim      *simulator.Server
+	wire     *faultserver.Server
+	bucket   *fakes3.Server
 
 	mu        sync.Mutex
 	processes []*process
@@ -55,9 +55,9 @@ func idOf(i fakecli.Instance) string {
 	return id
 }
 
-func newWorld(t *testing.T, remote bool, script func(prompt string, turn int) simulator.Script) *world {
+func newWorld(t *testing.T, s scenario, script func(prompt string, turn int) simulator.Script) *world {
 	w := &world{
-		T: t, remote: remote, sim: harness.NewSimulator(script), bucket: &fakes3.Server{Objects: map[string][]byte{}},
+		T: t, scenario: s, sim: harness.NewSimulator(script), bucket: &fakes3.Server{Objects: map[string][]byte{}},
 		state: fakecli.State{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
 	}
 	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
@@ -86,8 +86,8 @@ func (w *world) serve(resp http.ResponseWriter, req *http.Request) {
 		p.hangUp()
 		return
 	}
-	if late := p.run.cut.late; late > 0 && req.Method == http.MethodPost {
-		time.Sleep(late)
+	if req.Method == http.MethodPost {
+		time.Sleep(w.scenario.late)
 	}
 	if req.Method == http.MethodGet && p.run.suffers(serviceDown) {
 		http.Error(resp, "", http.StatusServiceUnavailable)
