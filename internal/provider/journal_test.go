@@ -90,31 +90,31 @@ func TestJournalOnRunner(t *testing.T) {
 			t.Chdir(t.TempDir())
 			s := harness.NewService(t, nil)
 			config := fakecli.With(s.Attrs(), attrs{"journal": test.journal})
-			jobs := []*fakecli.CLI{fakecli.New(t, config), fakecli.New(t, config)}
-			jobs[1].Name = "second"
-			call := func(calls func(*fakecli.CLI) []*tfprotov6.Diagnostic) (diags []*tfprotov6.Diagnostic) {
+			r, job := &fakecli.Run{State: fakecli.State{}}, attrs{"name": "first", "prompt": "write"}
+			jobs := []fakecli.Resource{{Address: "first", Config: job}, {Address: "second", Config: fakecli.With(job, attrs{"name": "second"})}}
+			connect := func() {
 				process := harness.Process("run")
 				process.Command = test.command
-				jobs[0].ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config)
-				jobs[1].Server = jobs[0].Server
-				for _, job := range jobs {
-					diags = append(diags, calls(job)...)
-				}
-				if fakecli.Failed(diags) {
-					t.Fatal(fakecli.Text(diags))
-				}
-				return diags
+				c := &fakecli.CLI{T: t}
+				c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config)
+				r.Plugins, r.Diags = []*fakecli.CLI{c}, nil
 			}
-			planned := attrs{"prompt": "write"}
-			plan := func(job *fakecli.CLI) []*tfprotov6.Diagnostic { return job.Plan(t.Context(), planned) }
-			apply := func(job *fakecli.CLI) []*tfprotov6.Diagnostic { return job.Run(t.Context(), planned) }
 			if test.sent {
-				call(apply)
+				connect()
+				r.Plan(t.Context(), jobs...)
+				r.Apply(t.Context(), jobs...)
 			}
 			t.Setenv(cmp.Or(test.variable, "NONE"), "true")
-			diags := call(plan)
+			connect()
+			r.Plan(t.Context(), jobs...)
+			diags := r.Diags
 			if test.command == "apply" { // plans again, in another process
-				diags = append(diags, call(apply)...)
+				connect()
+				r.Apply(t.Context(), jobs...)
+				diags = append(diags, r.Diags...)
+			}
+			if fakecli.Failed(diags) {
+				t.Error(fakecli.Text(diags))
 			}
 			diags = slices.DeleteFunc(diags, func(d *tfprotov6.Diagnostic) bool { return d.Summary != onRunner })
 			if len(diags) != test.want {

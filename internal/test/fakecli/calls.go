@@ -5,7 +5,6 @@ package fakecli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -227,9 +226,9 @@ func CheckProvider(t *testing.T, config Attrs) []*tfprotov6.Diagnostic {
 	return append(resp.Diagnostics, configured...)
 }
 
-// config is a configuration of the resource, with a name: two resources of one state need different ones.
+// config is a configuration of the resource, with a name if it gives none.
 func (c *CLI) config(given Attrs) tftypes.Value {
-	return Object(c.Resource, With(Attrs{"name": cmp.Or(c.Name, "a")}, given))
+	return Object(c.Resource, With(Attrs{"name": "a"}, given))
 }
 
 // Empty reports whether the plan changes nothing.

@@ -25,7 +25,6 @@ type CLI struct {
 	Server   tfprotov6.ProviderServer
 	Resource tftypes.Object
 	Computed []string // attributes of the resource that the provider may set
-	Name     string   // of the job, in a configuration that gives none; empty: "a"
 	Forced   bool     // Plan replaces, as with -replace
 	Ignored  []string // attributes with ignore_changes: a plan has them as the state has them
 
