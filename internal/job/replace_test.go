@@ -144,7 +144,7 @@ func TestReplacement_taintedWithoutJournal(t *testing.T) {
 		}
 	}
 	lives := map[string][]step{
-		"what its error says": {{before: off, objects: []object{named("docs", "fail")}, says: []string{"so with create_before_destroy it starts a new job instead"}, creates: 1}},
+		"what its error says": {{before: off, objects: []object{named("docs", "fail")}, says: []string{"with create_before_destroy starts a new job, too"}, creates: 1}},
 	}
 	for name, before := range map[string]func(*life){"off": off, "vanished": vanished} {
 		for _, prompt := range []string{"prompt", "prompt_wo"} {

@@ -113,6 +113,8 @@ func hint(err error) string {
 		return "Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may be unknown to this service, or expired."
 	case errors.Is(err, agentapi.ErrPaymentRequired):
 		return "Check credits and plan in the service's dashboard."
+	case failure.StatusCode == http.StatusRequestEntityTooLarge:
+		return "Shorten the prompt."
 	case errors.Is(err, agentapi.ErrRedirected):
 		return "Redirects are not followed, because the key is sent to base_url only. " +
 			"Check base_url, and whether a proxy or a login page is in between."

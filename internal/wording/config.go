@@ -43,12 +43,12 @@ const IDRule = "1 to 256 letters, digits, dots, hyphens and underscores, without
 // NameMissing describes a request without a name: ignore_changes hides the name from a job that was
 // imported without one.
 func NameMissing(r send.Request) Diagnostic {
-	summary := "Agent job not created"
+	text := notCreated
 	if r.Kind() == send.Message {
-		summary = summaryNotAccepted
+		text = notAccepted
 	}
-	return diagnostic(summary, fmt.Sprintf("The resource has no name, so its prompt was not sent to %s.", target(r)),
-		"Set name, and remove it from ignore_changes.")
+	text += "The resource has no name, so its prompt was not sent to {target}.\n\nSet name, and remove it from ignore_changes."
+	return text.with("{target}", target(r))
 }
 
 // DuplicateName describes two resources with one name, and the jobs of both, if they have any.

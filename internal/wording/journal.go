@@ -12,12 +12,10 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
-const summaryJournalUnusable = "Journal not usable"
-
 // JournalUnusable describes a journal that cannot be read or written.
 func JournalUnusable(err error) Diagnostic {
 	failed, _ := errors.AsType[*journal.Error](err)
-	return diagnostic(summaryJournalUnusable, Sentence(err),
+	return diagnostic("Journal not usable", Sentence(err),
 		"Until the journal can be used, creates and messages fail and no prompt is sent. Jobs and state are not affected.", checkJournal(failed))
 }
 
@@ -41,18 +39,16 @@ func JournalOnRunner(folder string) Diagnostic {
 		"Set journal { url = \"...\" } in the provider block to a bucket, or to the absolute path of a folder that outlives the runner.")
 }
 
-const summaryNotWritten = "Journal not written"
-
 // JournalNotWritten warns that the journal does not contain what the state contains.
 func JournalNotWritten(err error, job Job) Diagnostic {
-	return diagnostic(summaryNotWritten,
+	return diagnostic("Journal not written",
 		fmt.Sprintf("The prompt was sent and job %s is in the state, but the journal could not record that.", job), Sentence(err),
 		"If this state is lost, import the job: a later run cannot adopt it.")
 }
 
 // NameNotRecorded describes a name that the journal could not give to an imported job.
 func NameNotRecorded(err error, r send.Request, job Job) Diagnostic {
-	return diagnostic(summaryNotWritten,
+	return diagnostic("Journal not written",
 		fmt.Sprintf("The journal could not record that job %s has the name %s. Nothing was sent, and the state is unchanged.",
 			job, Quote(r.Name)), Sentence(err), "Apply again.")
 }
@@ -86,7 +82,7 @@ func ListedPending(records []*journal.Record) Diagnostic {
 
 // ListedUnknown describes creates whose outcome is unknown.
 func ListedUnknown(records []*journal.Record) Diagnostic {
-	return diagnostic(summaryUnknownCreate, "Earlier runs sent a prompt, and no response shows whether a job was started:"+
+	return diagnostic("Outcome of agent job create unknown", "Earlier runs sent a prompt, and no response shows whether a job was started:"+
 		requests(records, func(r *journal.Record) *journal.Request { return r.Last }), "A plan says what to do about each.")
 }
 

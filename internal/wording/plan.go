@@ -4,8 +4,9 @@
 package wording
 
 import (
-	"fmt"
+	"errors"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
@@ -17,7 +18,7 @@ const (
 		"Job {job} {closed}, so apply sends the new prompt to another job, which does not see the earlier prompts. " +
 		"Without create_before_destroy, the old job leaves the state even if the prompt is then refused or not sent.\n\n" +
 		"Write a prompt that is complete without the earlier ones."
-	ActiveReplaced Text = summaryActiveLeaves + "\n" +
+	ActiveReplaced Text = activeLeaves +
 		"Apply removes job {job} (status {status}) from the state and sends nothing to it. " +
 		"The service cannot cancel a job, so it keeps running and may still open a pull request."
 	GivenUpLate Text = "Agent job not replaced\n" +
@@ -28,28 +29,52 @@ const (
 		"Set on_failure in the wait block: \"warn\" ends this warning, \"retry\" starts another job, and with \"error\" each " +
 		"apply fails until there is another one."
 	ArchivedUnnoticed Text = "Agent job archived\n" +
-		"Job {job} " + archivedUnseen + " No run waited for it. Apply sends nothing because of that.\n\n" +
+		"Job {job} was archived before any run saw it complete, so it counts as failed. Check it in the service's dashboard: its work may " +
+		"be unfinished. No run waited for it. Apply sends nothing because of that.\n\n" +
 		"Set on_failure in the wait block: \"warn\" ends this warning, and with \"error\" each apply fails until there is another job."
 	Unconfirmed Text = "Message to agent job unconfirmed\n" +
-		"An earlier apply sent the prompt to job {job} and received no response. It is not sent again automatically.\n\n" +
-		decideMessage
+		"An earlier apply sent the prompt to job {job} and received no response. It is not sent again automatically.\n\n" + decideMessage
+
+	failedEarlier Text = "Agent job failed\n" +
+		"Job {job} failed. This plan has no new prompt for it, so apply sends nothing and fails.\n\n" + keepFailed + "{another}"
+	archivedEarlier Text = "Agent job archived\n" +
+		"Job {job} was archived before any run saw it complete, so it counts as failed. Check it in the service's dashboard: its work may " +
+		"be unfinished. This plan has no new prompt for it, so apply sends nothing and fails.\n\n" + keepFailed + "{another}"
+
+	activeLeaves Text = "Active agent job leaves the state\n"
 )
 
 // FailedEarlier describes a job that counts as failed and stays in the state, so that the apply fails. request is
 // the job's last one.
 func FailedEarlier(job Job, request string) Diagnostic {
-	summary, what := failed(job, "failed.")
-	return diagnostic(summary,
-		fmt.Sprintf("Job %s %s This plan has no new prompt for it, so apply sends nothing and fails.", job, what),
-		keepFailed+Next{Request: request}.replaceFailed())
+	if job.Status == string(agentapi.StatusArchived) {
+		return archivedEarlier.about(job, nil, request)
+	}
+	return failedEarlier.about(job, nil, request)
 }
 
+// What the record of a name says that stops a request. {effect} is what that does to a plan or an apply.
 const (
-	summaryUnknownCreate = "Outcome of agent job create unknown"
-	summaryAlreadySent   = "Message of an earlier run counts as sent"
-	summaryRunning       = "Name has a running agent job"
-	summaryGetsAnother   = "Name gets another agent job"
-	summaryActiveLeaves  = "Active agent job leaves the state"
+	runningJob Text = "Name has a running agent job\n" +
+		"The name {name} has job {recorded} in project {project}, which is still running and was sent another prompt at {at}. While it runs, " +
+		"no other job starts under the name with the same triggers. {effect}\n\n" +
+		"Once the job has finished, apply again, which starts another one with the new prompt. To start that now, change triggers. " +
+		"To keep the running job instead, restore its prompt and apply, which adopts it."
+	otherJob Text = "Name has another agent job\n" +
+		"In the journal, the name {name} has job {recorded} in project {project}; in the state, it has job {id}. The state may be an older " +
+		"one, or a run that replaced the job may have been killed. {effect}\n\n" +
+		"To keep job {recorded}, run these commands and apply, which sends nothing:\n" +
+		"  terraform state rm ADDRESS  # or tofu\n" +
+		"  terraform import ADDRESS {project}/{recorded}  # or tofu\n\n" +
+		"To keep job {id}, apply with {forget}"
+	earlierCreate Text = "Outcome of agent job create unknown\n" +
+		"An earlier run sent a prompt under the name {name} to project {project} at {at}, and no response shows whether a job was started. " +
+		"{effect}\n\n" + decideCreate + sendAgain
+	unreadableJob Text = "Agent job of an earlier run not readable\n" +
+		"The name {name} has job {recorded} in project {project}, which an earlier run sent a prompt at {at}. That job cannot be read now. " +
+		"{effect}\n\n{cause}\n\nApply again once the job can be read."
+	otherRun Text = "Outcome of another run's request unknown\n" +
+		"Another run sends a prompt under the name {name} in project {project}, and has not recorded the outcome. Apply waits for it."
 )
 
 // Foreseen says in a plan why the record of a name stops an apply. If it does not, isNeeded is false.
@@ -57,60 +82,47 @@ func Foreseen(outcome send.Outcome, r send.Request) (text Diagnostic, isNeeded b
 	if !outcome.Result.Stops() {
 		return text, false
 	}
-	return stopped(outcome, r, true), true
+	return stopped(outcome, r, "Apply sends nothing and fails."), true
 }
 
-// stopped describes what the record of a name says that stops a request, in a plan or in an apply.
-func stopped(outcome send.Outcome, r send.Request, isPlanned bool) Diagnostic {
-	effect := func(long string) string {
-		if isPlanned {
-			return "Apply sends nothing and fails " + long + "."
-		}
-		return "Nothing was sent."
-	}
-	record, decided := outcome.Record, effect("until you decide")
-	name, at, job := Quote(r.Name), sentAt(record), Job{ID: escape.Printable(record.JobID), Project: r.Project}
+func stopped(outcome send.Outcome, r send.Request, effect string) Diagnostic {
+	text := otherRun
 	switch result := outcome.Result; {
 	case result == send.Running:
-		return diagnostic(summaryRunning,
-			fmt.Sprintf("The name %s has job %s, which is still running and was sent another prompt at %s. While it runs, no other job "+
-				"starts under the name with the same triggers. %s", name, job, at, effect("as long as it runs")),
-			"Once the job has finished, apply again, which starts another one with the new prompt. To start that now, change triggers. "+
-				"To keep the running job instead, restore its prompt and apply, which adopts it.")
-	case result == send.OtherJob && !record.IsUnknownCreate():
-		return diagnostic("Name has another agent job",
-			fmt.Sprintf("In the journal, the name %s has job %s; in the state, it has job %s. The state may be an older one, or a run that "+
-				"replaced the job may have been killed. %s", name, job, r.JobID, decided),
-			fmt.Sprintf("To keep job %s, run these commands and apply, which sends nothing:", job.ID)+of(r.Project, job.ID, removeLine+importLine),
-			fmt.Sprintf("To keep job %s, %s", r.JobID, giveUp(record.Last.ID)))
+		text = runningJob
+	case result == send.OtherJob && !outcome.Record.IsUnknownCreate():
+		text = otherJob
 	case result == send.OtherJob, result == send.EarlierUnknown:
-		return diagnostic(summaryUnknownCreate,
-			fmt.Sprintf("An earlier run sent a prompt under the name %s to project %s at %s, and no response shows whether a job was started. %s",
-				name, r.Project, at, decided), waysOut(r, record))
+		text = earlierCreate
 	case result == send.Unreadable:
-		return unreadable(outcome, r, effect("as long as that lasts"))
+		if text = unreadableJob; errors.Is(outcome.Err, agentapi.ErrNotFound) {
+			text += " " + ifGone
+		}
 	}
-	return diagnostic("Outcome of another run's request unknown", fmt.Sprintf(
-		"Another run sends a prompt under the name %s in project %s, and has not recorded the outcome. Apply waits for it.", name, r.Project))
+	return text.ofRequest(r, outcome, "{effect}", effect)
 }
+
+const (
+	beside Text = "Name gets another agent job\n" +
+		"The name {name} has job {recorded} in project {project}, which has {what} and was last sent a prompt at {at}. " +
+		"A create of the name starts another job and sends nothing to that one.\n\n" +
+		"To keep the earlier job instead, restore its prompt and triggers before you apply, or import it afterwards."
+	nameFromOther Text = "Name gets another agent job\n" +
+		"In the journal, the name {name} has job {recorded} in project {project}. Apply gives the name to the imported job {id} and sends " +
+		"nothing.\n\nTo keep the other job instead, import that one."
+)
 
 // BesideAnother says in a plan and in an apply that a create starts a job although its name has one.
 func BesideAnother(r send.Request, record *journal.Record) Diagnostic {
-	differs := "another prompt"
-	if !record.HasArguments(r.Wanted) {
-		differs = "other triggers"
+	what := "other triggers"
+	if record.HasArguments(r.Wanted) {
+		what = "another prompt"
 	}
-	return diagnostic(summaryGetsAnother,
-		fmt.Sprintf("The name %s has job %s in project %s, which has %s and was last sent a prompt at %s. "+
-			"A create of the name starts another job and sends nothing to that one.",
-			Quote(r.Name), escape.Printable(record.JobID), r.Project, differs, sentAt(record)),
-		"To keep the earlier job instead, restore its prompt and triggers before you apply, or import it afterwards.")
+	return beside.ofRequest(r, send.Outcome{Record: record}, "{what}", what)
 }
 
 // NameFromOther announces that an imported job gets a name that has another one in the journal.
 func NameFromOther(job Job, record *journal.Record) Diagnostic {
-	return diagnostic(summaryGetsAnother,
-		fmt.Sprintf("In the journal, the name %s has job %s in project %s. Apply gives the name to the imported job %s and sends nothing.",
-			Quote(record.Name), escape.Printable(record.JobID), job.Project, job.ID),
-		"To keep the other job instead, import that one.")
+	return nameFromOther.with("{name}", Quote(record.Name), "{recorded}", escape.Printable(record.JobID),
+		"{project}", job.Project, "{id}", job.ID)
 }

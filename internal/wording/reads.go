@@ -33,21 +33,20 @@ const (
 	NotRemoved         Text = "Agent job not removed from state\n" +
 		"Job {job} stays in the state, because this run was interrupted while it waited for the outcome of another run's request. " +
 		"Nothing was sent.\n\nApply again."
-	ActiveRemoved Text = summaryActiveLeaves + "\n" +
+	ActiveRemoved Text = activeLeaves +
 		"This run removed job {job} from the state and sent nothing to it. It was active when it was last read. The service cannot cancel a " +
 		"job, so it may still be running and open a pull request. Check it in the service's dashboard."
+)
+
+const (
+	notFoundInState Text = notFound + "The state keeps the job as last read. " + RefreshSendsNothing + "\n\n{cause}\n\n" + ifGone
+	ifGone               = "If the job no longer exists, remove the resource from the configuration, or start another job. {another}"
 )
 
 // NotFound describes a job in the state that a refresh did not find. request is its last one; it
 // may be empty.
 func NotFound(job Job, err error, request string) Diagnostic {
-	return (notFound + "The state keeps the job as last read. " + RefreshSendsNothing + "\n\n{cause}\n\n" +
-		Text(Next{Request: request}.ifGone())).Of(job, err)
-}
-
-// ifGone says what to do about a job that the service does not know.
-func (n Next) ifGone() string {
-	return "If the job no longer exists, remove the resource from the configuration, or start another job: " + n.startAnother()
+	return notFoundInState.about(job, err, request)
 }
 
 // InvalidImport describes an import id, or an identity, that names no job.

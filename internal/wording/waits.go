@@ -30,55 +30,33 @@ const (
 	// Resumes says what follows Ctrl-C.
 	Resumes = "The job is in the state. The next apply resumes waiting without sending anything."
 
-	keepFailed = "To keep this job, set on_failure = \"warn\" in the wait block. "
+	tainted = "Terraform marks the resource as tainted, so a plan shows a replacement. With the same prompt and triggers, "
+
+	keepFailed    = "To keep this job, set on_failure = \"warn\" in the wait block. " + replaceFailed
+	replaceFailed = "To start another one, change the prompt or triggers. "
+	neverFinishes = "If the job never finishes, change triggers to start another one. "
 )
 
-// startAnother says how to start another job without a change. It can end with lines to copy.
-func (n Next) startAnother() string {
-	switch {
-	case n.Request != "":
-		return giveUp(n.Request)
-	case n.IsTainted:
-		return "apply with -replace=ADDRESS after this command:\n  terraform untaint ADDRESS  # or tofu"
-	}
-	return "apply with -replace=ADDRESS."
-}
-
-// replaceFailed says how to start another job in the place of one that failed. A new prompt starts
-// one, too, because a failed job accepts no messages; any other job would be sent that prompt.
-func (n Next) replaceFailed() string {
-	return "To start another job, change the prompt or triggers, or " + n.startAnother()
-}
-
-// AfterFailure says what follows a failed job.
+// AfterFailure says what follows a failed job. A new prompt starts another one, because a failed job
+// accepts no messages; any other job would be sent that prompt.
 func (n Next) AfterFailure() string {
 	switch {
 	case n.IsRetried:
 		return "on_failure is \"retry\", so the next apply starts a new job."
 	case n.IsKept:
-		return "The job stays in the state. " + n.replaceFailed()
+		return "The job stays in the state. " + replaceFailed + startAnother(n.Request)
 	case n.IsTainted:
-		return n.tainted("sends nothing and fails again. ") + keepFailed + n.replaceFailed()
+		return tainted + "the next apply sends nothing and fails again. " + keepFailed + startAnother(n.Request)
 	}
-	return "Each apply sends nothing and fails until there is another job. " + keepFailed + n.replaceFailed()
+	return "Each apply sends nothing and fails until there is another job. " + keepFailed + startAnother(n.Request)
 }
 
 // AfterTimeout says what follows a wait that stopped before the job finished.
 func (n Next) AfterTimeout() string {
-	text := Resumes + " "
 	if n.IsTainted {
-		text = n.tainted("keeps the job and resumes waiting without sending anything. ")
+		return tainted + "the next apply keeps the job and resumes waiting without sending anything. " + neverFinishes + startAnother(n.Request)
 	}
-	return text + "If the job never finishes, change triggers to start another one, or " + n.startAnother()
-}
-
-// tainted says what the next apply does about a job whose create has failed.
-func (n Next) tainted(does string) string {
-	text := "Terraform marks the resource as tainted and plans to replace it. With the same prompt and triggers, the next apply " + does
-	if n.Request == "" {
-		text += "There is no journal, so with create_before_destroy it starts a new job instead. "
-	}
-	return text
+	return Resumes + " " + neverFinishes + startAnother(n.Request)
 }
 
 // StillRunning describes a wait that stopped before its job finished; next says what follows.
@@ -103,46 +81,45 @@ func StillRunning(err error, job Job, next string) Diagnostic {
 		cause(err), lastStatus, lastFault, next)
 }
 
+const (
+	lostInWait Text = notFound + "This run stopped waiting for it. {sent} The state keeps the job as last read.\n\n{cause}\n\n" + ifGone
+	// LostInAction describes a job that the service no longer knew while an action waited for it.
+	LostInAction = notFound + "The service had accepted the prompt.\n\n{cause}\n\nRunning the action again sends the prompt again."
+)
+
 // LostInWait describes a job that the service no longer knew while a resource waited for it.
 func LostInWait(job Job, err error, after wait.Event, next Next) Diagnostic {
-	sent := map[wait.Event]Text{
+	sent := map[wait.Event]string{
 		wait.Resumed:  "This apply sent nothing to it.",
 		wait.Created:  "The service had accepted the prompt.",
 		wait.Messaged: "The service had accepted the message, and the new prompt is in the state.",
 	}[after]
-	return (notFound + "This run stopped waiting for it. " + sent + " The state keeps the job as last read.\n\n{cause}\n\n" +
-		Text(next.ifGone())).Of(job, err)
+	return lostInWait.about(job, err, next.Request, "{sent}", sent)
 }
-
-// LostInAction describes a job that the service no longer knew while an action waited for it.
-const LostInAction = notFound + "The service had accepted the prompt.\n\n{cause}\n\nRunning the action again sends the prompt again."
 
 // noLink is said of a null link: a job without a pull request may have committed directly.
 const noLink = "The service shows no pull request."
 
-// archivedUnseen says why an archived job counts as failed.
-const archivedUnseen = "was archived before any run saw it complete, so it counts as failed. " +
-	"Check it in the service's dashboard: its work may be unfinished."
-
-// failed is the summary of a job that counts as failed, and what has become of it: byItself, if it
-// was not archived.
-func failed(job Job, byItself string) (summary, what string) {
-	if job.Status == string(agentapi.StatusArchived) {
-		return "Agent job archived", archivedUnseen
-	}
-	return "Agent job failed", byItself
-}
+const (
+	failedInWait Text = "Agent job failed\n" +
+		"Job {job} accepted its prompt and then failed: the service hit an error that it could not recover from.\n\n{link}\n\n"
+	archivedInWait Text = "Agent job archived\n" +
+		"Job {job} accepted its prompt and was archived before any run saw it complete, so it counts as failed. " +
+		"Check it in the service's dashboard: its work may be unfinished.\n\n{link}\n\n"
+	// Archived describes a job that a wait found archived, with a link.
+	Archived Text = "Agent job archived\n" +
+		"Job {job} was archived, and this run has not seen it complete. Check it in the service's dashboard: its work may be unfinished. " +
+		"It can no longer be sent messages: a new prompt needs a new job."
+)
 
 // Failed describes a job that counts as failed after a wait.
 func Failed(job Job, next string) Diagnostic {
-	summary, what := failed(job, "then failed: the service hit an error that it could not recover from.")
-	return diagnostic(summary, fmt.Sprintf("Job %s accepted its prompt and %s", job, what), link("Its pull request: ", job), next)
+	text := failedInWait
+	if job.Status == string(agentapi.StatusArchived) {
+		text = archivedInWait
+	}
+	return (text + Text(next)).Of(job, nil)
 }
-
-// Archived describes a job that a wait found archived, with a link.
-const Archived Text = "Agent job archived\n" +
-	"Job {job} was archived, and this run has not seen it complete. Check it in the service's dashboard: its work may be unfinished. " +
-	"It can no longer be sent messages: a new prompt needs a new job."
 
 // What an apply reports when every read of a minute showed a final status, which may be the one
 // from before the message.
@@ -155,15 +132,11 @@ const (
 	NotSeenActiveInAction Text = notSeenActive + "Check it in the service's dashboard."
 )
 
-func link(label string, job Job) string {
-	if job.PRLink == "" {
-		return noLink
-	}
-	return label + job.PRLink
-}
-
 // Finished is the last line of an action's progress.
 func Finished(job Job, age time.Duration) string {
-	return fmt.Sprintf("Job %s finished with the status %s (%s elapsed). %s",
-		job.ID, job.Status, age.Round(time.Second), link("Pull request: ", job))
+	link := noLink
+	if job.PRLink != "" {
+		link = "Pull request: " + job.PRLink
+	}
+	return fmt.Sprintf("Job %s finished with the status %s (%s elapsed). %s", job.ID, job.Status, age.Round(time.Second), link)
 }

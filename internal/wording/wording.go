@@ -42,6 +42,16 @@ func join(paragraphs ...string) string {
 	return strings.Join(slices.DeleteFunc(paragraphs, func(text string) bool { return text == "" }), "\n\n")
 }
 
+// Text is a diagnostic as users read it: the summary, a line break and the detail. What only a call
+// knows stands in braces.
+type Text string
+
+// with fills in values, each after its name in braces.
+func (t Text) with(values ...string) Diagnostic {
+	summary, detail, _ := strings.Cut(string(t), "\n")
+	return diagnostic(summary, strings.Split(strings.NewReplacer(values...).Replace(detail), "\n\n")...)
+}
+
 // Job is what a text says about a job.
 type Job struct {
 	ID, Project, Status, PRLink string
@@ -52,19 +62,21 @@ type Job struct {
 // String is how texts name the job.
 func (j Job) String() string { return j.ID + " in project " + j.Project }
 
-// Text is a diagnostic about one job: the summary, a line break and the detail, with {job}, {id},
-// {project}, {status}, {closed} and {cause} for what is only known later.
-type Text string
-
 // Of returns the diagnostic about a job. err may be nil.
-func (t Text) Of(job Job, err error) Diagnostic {
-	closed := "has the status " + Quote(job.Status) + " and cannot accept messages"
+func (t Text) Of(job Job, err error) Diagnostic { return t.about(job, err, "") }
+
+// about is Of for a text with more values, and how to start another job in the place of this one. Its
+// last request is empty if no journal has it.
+func (t Text) about(job Job, err error, request string, more ...string) Diagnostic {
+	closed, link := "has the status "+Quote(job.Status)+" and cannot accept messages", noLink
 	if job.RefusedMessage {
 		closed = "refused a message after it had finished"
 	}
-	summary, detail, _ := strings.Cut(string(t), "\n")
-	return diagnostic(summary, strings.NewReplacer("{job}", job.String(), "{id}", job.ID, "{project}", job.Project,
-		"{status}", Quote(job.Status), "{closed}", closed, "{cause}", cause(err)).Replace(detail))
+	if job.PRLink != "" {
+		link = "Its pull request: " + job.PRLink
+	}
+	return t.with(append(more, "{job}", job.String(), "{id}", job.ID, "{project}", job.Project, "{status}", Quote(job.Status),
+		"{closed}", closed, "{link}", link, "{cause}", cause(err), "{another}", startAnother(request))...)
 }
 
 // Sentence turns an error into a sentence; nil and an empty one become "". It escapes the

@@ -6,7 +6,9 @@ package wording
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -36,10 +38,11 @@ func TestHint(t *testing.T) {
 		"401":                {agentapi.Error{StatusCode: 401}, "the key may be unknown"},
 		"402":                {agentapi.Error{StatusCode: 402, Detail: "Buy more"}, "Check credits"},
 		"403":                {agentapi.Error{StatusCode: 403}, "the key may lack the required scope"},
+		"413":                {agentapi.Error{StatusCode: 413}, "Shorten the prompt."},
 		"302":                {agentapi.Error{StatusCode: 302}, "Redirects are not followed"},
-		"404 for a create":   {agentapi.Error{Op: agentapi.OpCreate, StatusCode: 404}, "each of them can cause this response."},
-		"404 for a message":  {agentapi.Error{Op: agentapi.OpMessage, StatusCode: 404}, "and so can a job that the service no longer keeps"},
-		"410 for a read":     {agentapi.Error{Op: agentapi.OpGet, StatusCode: 410}, "and so can a job that the service no longer keeps"},
+		"404 for a create":   {agentapi.Error{Op: agentapi.OpCreate, StatusCode: 404}, "Check base_url, project_id and the key."},
+		"404 for a message":  {agentapi.Error{Op: agentapi.OpMessage, StatusCode: 404}, "still keeps the job"},
+		"410 for a read":     {agentapi.Error{Op: agentapi.OpGet, StatusCode: 410}, "still keeps the job"},
 		"410 for a message":  {agentapi.Error{Op: agentapi.OpMessage, StatusCode: 410}, ""},
 		"404, base_url with /v2": {
 			agentapi.Error{Op: agentapi.OpCreate, StatusCode: 404, Request: "POST https://api.example.com/v2/v2/agent/proj_1/job"},
@@ -61,79 +64,33 @@ func TestHint(t *testing.T) {
 // What to do after a refusal depends on whether a new job can help.
 func TestRefusalTellsWhatHelps(t *testing.T) {
 	t.Parallel()
+	const (
+		again    = "To send the prompt, apply again."
+		fixed    = "Once that is fixed, apply again."
+		triggers = "To start a new job with this prompt instead, change triggers."
+		closed   = "or add the prompt to ignore_changes."
+	)
 	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs", JobID: "job_1"}}
-	const newJob = "The next apply starts a new job"
-	for _, test := range []struct {
-		status   int
+	for name, row := range map[string]struct {
+		failure  agentapi.Error
 		isClosed bool
-		has, not string
+		want     string
 	}{
-		{409, true, newJob, "-replace"}, {422, true, newJob, "shorten"},
-		{413, false, "Shorten the prompt", newJob}, {422, false, "The next apply sends the prompt again.", newJob},
+		"its job has finished": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 409}, true, closed},
+		"its job is active":    {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 409}, false, triggers},
+		"400":                  {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 400}, false, triggers},
+		"404":                  {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 404}, false, triggers},
+		"401":                  {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 401}, false, fixed},
+		"402":                  {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 402}, false, fixed},
+		"302":                  {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 302}, false, fixed},
+		"a web page":           {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 400, Err: agentapi.ErrWebPage}, false, fixed},
+		"not sent":             {agentapi.Error{Class: agentapi.ErrNotSent, Err: io.EOF}, false, again},
+		"429, interrupted":     {agentapi.Error{Class: agentapi.ErrNotSent, StatusCode: 429, Err: context.Canceled}, false, again},
 	} {
-		refusal := send.Outcome{Result: send.NoEffect, Err: &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: test.status}}
-		refusal.BecameClosed = test.isClosed
-		if got := NotAccepted(refusal, request).Detail; !strings.Contains(got, test.has) || strings.Contains(got, test.not) {
-			t.Errorf("%d: %q is missing, or %q is not, in: %s", test.status, test.has, test.not, got)
-		}
-	}
-	for want, failures := range map[string][]agentapi.Error{
-		"Once that is fixed, apply again.": {
-			{Class: agentapi.ErrRefused, StatusCode: 401}, {Class: agentapi.ErrRefused, StatusCode: 402},
-			{Class: agentapi.ErrRefused, StatusCode: 302}, {Class: agentapi.ErrRefused, StatusCode: 400, Err: agentapi.ErrWebPage},
-		},
-		"To send the prompt, apply again.": {
-			{Class: agentapi.ErrNotSent, Err: io.EOF}, {Class: agentapi.ErrNotSent, StatusCode: 429, Err: context.Canceled},
-		},
-		"To start a new job with this prompt instead, change triggers.": {
-			{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: 404}, {Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: 409},
-			{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: 400},
-		},
-	} {
-		for _, failure := range failures {
-			outcome := send.Outcome{Result: send.NoEffect, Err: &failure}
-			if got := NotAccepted(outcome, request).Detail; !strings.HasSuffix(got, want) {
-				t.Errorf("%+v: %s", failure, got)
-			}
-		}
-	}
-}
-
-// What stops a create is said by its plan and by its apply, with the effect of each. Beside which job another one starts is said with what
-// differs.
-func TestForeseen(t *testing.T) {
-	t.Parallel()
-	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs", Arguments: "2"}}
-	record := &journal.Record{Project: "proj_1", Name: "docs", JobID: "job_2", Last: &journal.Request{ID: "abcdefghijklmnop", Arguments: journal.Hash("2")}}
-	others, unknown := *record, *record
-	others.Last, unknown.JobID, unknown.Last = new(journal.Request), "", &journal.Request{ID: record.Last.ID, Unknown: true}
-	for _, row := range []struct {
-		outcome     send.Outcome
-		plan, apply string // parts of the detail; apply empty: it says nothing
-	}{
-		{send.Outcome{Result: send.Running, Record: record}, "Apply sends nothing and fails as long as it runs.", "the same triggers. Nothing was sent."},
-		{send.Outcome{Result: send.Unreadable, Record: record, Err: io.EOF}, "Apply sends nothing and fails as long as that lasts.", "read now. Nothing was sent."},
-		{send.Outcome{Result: send.EarlierUnknown, Record: &unknown}, "Apply sends nothing and fails until you decide.", "was started. Nothing was sent."},
-		{send.Outcome{Result: send.Waiting, Record: record}, "Apply waits for it.", ""},
-	} {
-		if got, isNeeded := Foreseen(row.outcome, request); !isNeeded || !strings.Contains(got.Detail, row.plan) {
-			t.Errorf("%q is missing in a plan: %s", row.plan, got.Detail)
-		}
-		if row.apply == "" {
-			continue
-		}
-		if got := NotAccepted(row.outcome, request); !strings.Contains(got.Detail, row.apply) || strings.Contains(got.Detail, "Apply sends nothing") {
-			t.Errorf("%q is missing in an apply: %s", row.apply, got.Detail)
-		}
-	}
-	for record, want := range map[*journal.Record]string{record: "has another prompt and was", &others: "has other triggers and was"} {
-		if got := BesideAnother(request, record); !strings.Contains(got.Detail, want) {
-			t.Errorf("%q is missing in: %s", want, got.Detail)
-		}
-	}
-	for _, result := range []send.Result{send.Accepted, send.Adopted, send.AlreadySent, send.Closed} {
-		if got, isNeeded := Foreseen(send.Outcome{Result: result, Record: record}, request); isNeeded {
-			t.Errorf("%d: %s", result, got.Detail)
+		row.failure.Op = agentapi.OpMessage
+		outcome := send.Outcome{Result: send.NoEffect, Err: &row.failure, BecameClosed: row.isClosed}
+		if got := NotAccepted(outcome, request).Detail; !strings.HasSuffix(got, row.want) {
+			t.Errorf("%s: %q is missing in: %s", name, row.want, got)
 		}
 	}
 }
@@ -141,50 +98,70 @@ func TestForeseen(t *testing.T) {
 // foreign is what others may write to the journal, or to a bucket.
 const foreign = "\x1b[2J\u009b31m\u202eb"
 
-const requestID = "abcdefghijklmnop" + foreign
-
 // recordOf is the record of a name with a job; empty if it has none.
 func recordOf(job string) *journal.Record {
 	sent := time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC)
 	return &journal.Record{
 		Project: "proj_1" + foreign, Name: "docs" + foreign, JobID: job,
-		Last: &journal.Request{ID: requestID, SentAt: sent},
+		Last: &journal.Request{ID: "abcdefghijklmnop" + foreign, SentAt: sent},
 	}
 }
 
-// Whoever writes to the journal or to a bucket does not control the terminal. Texts of the service: TestNewError_detail. What else each
-// text must say, the fake CLI asks of each one that a test causes.
-func TestTexts_foreign(t *testing.T) {
+// What stops a create is said by its plan and by its apply, with the effect of each. Whatever the result, a text says all that it is given,
+// nothing is left of how it is made, and whoever writes to the journal does not control the terminal. Texts of the service:
+// TestNewError_detail.
+func TestTexts(t *testing.T) {
 	t.Parallel()
-	record, claimed := recordOf("job_2"+foreign), recordOf("")
-	claimed.Claim = claimed.Last
-	wanted := journal.Wanted{Project: "proj_1", Name: record.Name}
-	texts := []Diagnostic{
-		BesideAnother(send.Request{Wanted: wanted}, record),
-		NameFromOther(Job{ID: "job_1", Project: "proj_1", Status: "active"}, record),
-		DuplicateName(record.Name, "proj_1", "job_1", "job_2"),
-		Adopted(send.Outcome{Job: &agentapi.Job{ID: "job_2"}, Record: record}, send.Request{Wanted: wanted}),
-		{"A job", ListedName(record)}, ListedPending([]*journal.Record{claimed}), ListedUnknown([]*journal.Record{record}),
-		JournalUnusable(errors.New(foreign)), FailedEarlier(Job{ID: "job_1", Project: "proj_1"}, requestID),
+	isOdd := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
+	braces := regexp.MustCompile(`\{\w+\}|%!|<nil>|""|0001-`)
+	check := func(what string, d Diagnostic, want string) {
+		t.Helper()
+		if d.Summary == "" || strings.ContainsFunc(d.Detail, isOdd) || braces.MatchString(d.Detail) || !strings.Contains(d.Detail, want) {
+			t.Errorf("%s: %q is missing, or something is left, in: %s: %s", what, want, d.Summary, d.Detail)
+		}
 	}
-	for _, job := range []string{"", "job_1"} { // a create, and a message
-		wanted.JobID = job
-		request := send.Request{Wanted: wanted, PlannedJob: "job_1"}
-		for result := send.NoEffect; result <= send.Waiting; result++ {
-			out := send.Outcome{Result: result, Record: record, Err: &send.LimitError{}}
-			if result == send.OtherJob && job == "" {
-				continue
+	record := recordOf("job_2" + foreign)
+	job := Job{ID: "job_1", Project: "proj_1", Status: "active"}
+	create := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign, Arguments: "2"}, PlannedJob: "job_1"}
+	message := create
+	message.JobID = "job_1"
+	for kind, request := range map[string]send.Request{"create": create, "message": message} {
+		ofAction := request
+		ofAction.Name = ""
+		for result := send.Accepted; result <= send.Waiting; result++ {
+			what := fmt.Sprint("a ", kind, ", result ", result)
+			out := send.Outcome{Result: result, Record: record, Err: io.EOF, Job: &agentapi.Job{ID: "job_2"}}
+			text, isNeeded := Foreseen(out, request)
+			if isNeeded != result.Stops() {
+				t.Errorf("a plan of %s says %q", what, text)
 			}
-			foreseen, _ := Foreseen(out, request)
-			if texts = append(texts, foreseen); result <= send.Closed {
-				texts = append(texts, NotAccepted(out, request))
+			if isNeeded && result != send.Waiting {
+				check("a plan of "+what, text, "Apply sends nothing and fails.")
+				check(what, NotAccepted(out, request), "ent")
+			}
+			if result == send.NoEffect || result == send.Unknown {
+				check(what, NotAccepted(out, request), "sent to")
+				check(what+", of an action", NotAccepted(out, ofAction), "the action again")
 			}
 		}
 	}
-	for _, d := range texts {
-		if text := d.Summary + ": " + d.Detail; strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
-			t.Errorf("not escaped: %q", text)
+	record.Last.Arguments = journal.Hash("2")
+	check("another prompt", BesideAnother(create, record), "has another prompt and was")
+	check("other triggers", BesideAnother(send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs"}}, record), "has other triggers and was")
+	check("an import", NameFromOther(job, record), "job_2")
+	check("an adoption", Adopted(send.Outcome{Job: &agentapi.Job{ID: "job_2"}, Record: record}, create), "job_2")
+	check("a query", Diagnostic{"A job", ListedName(record)}, "job_2")
+	check("unknown creates", ListedUnknown([]*journal.Record{record}), "abcdefghijklmnop")
+	check("an unusable journal", JournalUnusable(errors.New(foreign)), "no prompt is sent")
+	for _, request := range []string{"", record.Last.ID} {
+		for _, status := range []string{"failed", "archived"} {
+			job.Status = status
+			check("a failed job", FailedEarlier(job, request), "apply sends nothing and fails")
+			check("a job that fails", Failed(job, Next{Request: request, IsTainted: true}.AfterFailure()), "fails again")
 		}
+		check("a job that a refresh does not find", NotFound(job, io.EOF, request), "start another job")
+		check("a timeout", StillRunning(&wait.Error{Err: io.EOF}, job, Next{Request: request}.AfterTimeout()), "change triggers")
+		check("a job that a wait does not find", LostInWait(job, io.EOF, wait.Created, Next{Request: request}), "had accepted the prompt")
 	}
 }
 
@@ -245,7 +222,7 @@ func TestStillRunning(t *testing.T) {
 	for want, err := range map[string]wait.Error{
 		expired: {Err: timeout, LastStatus: agentapi.StatusActive},
 		expired + "\n\nIts last status was \"completed\".": {Err: timeout, LastStatus: agentapi.StatusCompleted},
-		expired + "\n\nIts last status was \"canceled\\u000a\", which this version of the provider does not know, so it counts as still running. " +
+		expired + "\n\nIts last status was \"canceled\\u000a\". This version of the provider does not know that status, so it counts as still running. " +
 			"Check the job in the service's dashboard: if it has finished, waiting again does not help.": {Err: timeout, LastStatus: "canceled\n"},
 		expired + "\n\nThe last poll failed: the service responded with 503 Service Unavailable.": {Err: timeout, LastFault: busy},
 		"The service responded with 400 Bad Request.":                                             {Err: refused, LastFault: refused},

@@ -48,7 +48,7 @@ const (
 	untainted = `\n  terraform (untaint) ADDRESS`
 	removed   = `\n  terraform (state rm) ADDRESS`
 	imported  = `\n  terraform (import) ADDRESS (\S+)`
-	replaced  = `apply with (-replace)=ADDRESS`
+	replaced  = `\n  terraform apply (-replace)=ADDRESS`
 
 	failed, running = "Agent job failed", "Agent job still running"
 	unknown         = "Outcome of agent job create unknown"
@@ -136,7 +136,7 @@ var waysOut = []red{
 		name: "refused_ignored", first: "first", block: refused, error: notAccepted, ways: []string{"add the prompt to ignore_changes"},
 		then: refused + "\nlifecycle { ignore_changes = [prompt] }", want: [][]string{{"first"}},
 	},
-	{name: "invalid", first: "first", block: invalid, error: notAccepted, ways: []string{"Shorten the prompt and apply"}, then: "valid", want: [][]string{{"first", "valid"}}},
+	{name: "invalid", first: "first", block: invalid, error: notAccepted, ways: []string{"The next apply sends the prompt again"}, then: "valid", want: [][]string{{"first", "valid"}}},
 	{name: "invalid_triggers", first: "first", block: invalid, error: notAccepted, ways: []string{"change triggers"}, then: invalid + triggered, want: [][]string{{"first"}, {invalid}}},
 }
 
