@@ -19,7 +19,7 @@ resource "agent_job" "docs" {
   triggers = { release = var.release }
 }
 
-# After a lost state it runs again, and finds both done.
+# Publishes, and merges once approved. Running it again changes nothing.
 resource "terraform_data" "release" {
   triggers_replace = [agent_job.docs.id, agent_job.docs.pr_link]
 

@@ -38,7 +38,7 @@ func (a *arguments) all() []argument {
 				ElementType: types.StringType,
 				MarkdownDescription: "Arbitrary values, for example `{ release = var.release }`. " +
 					"A change starts another job; so does adding or removing this argument, even with `{}`. " +
-					"As in `prompt`, white space at line ends makes no difference, but in the hash of a file it does.",
+					"White space at line ends makes no difference, but in the hash of a file it does.",
 			},
 		},
 	}

@@ -123,7 +123,7 @@ run() {
   if [ -n "$plans" ]; then return; fi
 
   export AGENT_ADMIN_KEY
-  set -- terraform -chdir="$DIRECTORY" apply -no-color -lock-timeout=5m "$temp/tfplan"
+  set -- terraform -chdir="$DIRECTORY" apply -no-color -lock-timeout=5m -parallelism=100 "$temp/tfplan"
   if [ -n "${GITHUB_ACTIONS-}" ]; then exec "$@" > >(log apply) 2>&1; fi # GitHub interrupts only the process of the step
   "$@" 2>&1 | log apply
 }

@@ -1,4 +1,5 @@
 list "agent_job" "all" {
-  provider = agent
-  limit    = 1000 # instead of 100
+  provider         = agent
+  include_resource = true # reads each job
+  limit            = 1000 # instead of 100
 }

@@ -46,8 +46,11 @@ func TestNoOtherPackageWordsDiagnostics(t *testing.T) {
 // there is to do.
 func TestGuideHasEveryMessage(t *testing.T) {
 	documented := []string{
-		"Active agent job leaves the state", "Agent job adopted", "Agent job archived", "Agent job not created",
+		"Active agent job leaves the state", "Agent job adopted", "Agent job archived", "Agent job failed", "Agent job not created", "Agent job not found",
 		"Agent job not removed from state", "Agent job not seen active", "Agent job of an earlier run not readable",
+		"Agent job still running", "Failed to import agent job", "Failed to read agent job", "Invalid pull request link",
+		"Journal on the runner's disk", "Message to agent job not accepted", "New prompt starts a new agent job", "Too many messages to agent jobs",
+		"Too many new agent jobs",
 		"Agent provider not configured", "Duplicate agent job name", "Internal error in the agent provider", "Invalid CA certificates",
 		"Invalid admin key", "Invalid base URL", "Invalid duration", "Invalid id", "Invalid journal URL", "Invalid limit",
 		"Invalid prompt", "Message of an earlier run counts as sent",

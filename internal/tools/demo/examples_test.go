@@ -97,7 +97,7 @@ func examples() map[string]example {
 			want: fromFile,
 		},
 		"list of jobs": {
-			files:     []string{recipes + "jobs.tfquery.hcl", jobs + "resource.tf"},
+			files:     []string{lists + "list-resource.tfquery.hcl", jobs + "resource.tf"},
 			terraform: "1.14.0", tofu: "-",
 			then: func(s *trial) {
 				job := s.service.Jobs()[0]

@@ -1,5 +1,0 @@
-list "agent_job" "all" {
-  provider         = agent
-  include_resource = true # reads each job
-  limit            = 1000
-}
