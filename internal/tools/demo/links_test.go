@@ -46,7 +46,7 @@ const (
 // with a slash.
 func TestLinks(t *testing.T) {
 	read := func(file string) string { return read(t, "../"+file) }
-	pages := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "internal/README.md", "internal/PROMISE.md", "internal/test/README.md", "internal/test/FAULTS.md", "internal/tools/README.md"}
+	pages := []string{"README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md", "internal/README.md", "internal/PROMISE.md", "internal/test/README.md", "internal/test/FAULTS.md", "internal/tools/README.md"}
 	for _, folder := range []string{"docs", "examples"} {
 		for _, page := range filesIn(t, filepath.Join(root, folder), ".md") {
 			pages = append(pages, folder+"/"+page)
