@@ -28,7 +28,7 @@ const (
 	DataReadFailed Text = "Failed to read agent job\n" +
 		"Job {job} could not be read. " + ReadSendsNothing + "\n\n{cause}\n\nThe next plan or apply reads it again."
 	ImportFailed Text = "Failed to import agent job\n" +
-		"Job {job} could not be read, so nothing was imported. An import sends no prompt.\n\n{cause}"
+		"Job {job} could not be read, so nothing was imported. An import sends no prompt.\n\n{cause}\n\nImport it again once it can be read."
 	ImportUnconfigured Text = "Failed to import agent job\nJob {job} was not imported" + unconfigured
 	NotRemoved         Text = "Agent job not removed from state\n" +
 		"Job {job} stays in the state, because this run was interrupted while it waited for the outcome of another run's request. " +
