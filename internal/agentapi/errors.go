@@ -173,13 +173,12 @@ func (r *response) message(key Key) string {
 	if isWebPage(r.header, r.body) {
 		return ""
 	}
-	names := []string{"error", "message", "detail", "title"}
-	fields, err := decodeObject(r.body, names...)
+	fields, err := decodeObject(r.body)
 	if err != nil {
 		return strings.TrimSpace(key.mask(string(r.body)))
 	}
-	for _, name := range names {
-		nested, _ := decodeObject(fields[name], "message")
+	for _, name := range []string{"error", "message", "detail", "title"} {
+		nested, _ := decodeObject(fields[name])
 		for _, value := range []json.RawMessage{fields[name], nested["message"]} {
 			if text := key.text(value); text != nil {
 				return *text

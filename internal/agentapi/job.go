@@ -4,12 +4,9 @@
 package agentapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
@@ -74,7 +71,7 @@ var (
 // is lost; every other field is nil unless it has the contract's type. Nothing is
 // coerced.
 func decodeJob(body []byte, key Key) (*Job, error) {
-	fields, err := decodeObject(body, "id", "status", "source", "model", "prLink", "createdAt", "archivedAt")
+	fields, err := decodeObject(body)
 	if err != nil {
 		return nil, err
 	}
@@ -95,47 +92,17 @@ func decodeJob(body []byte, key Key) (*Job, error) {
 	if status := key.text(fields["status"]); status != nil {
 		job.Status = Status(*status)
 	}
-	if source, err := decodeObject(fields["source"], "repository", "ref"); err == nil {
+	if source, err := decodeObject(fields["source"]); err == nil {
 		job.Source = &Source{Repository: key.text(source["repository"]), Ref: key.text(source["ref"])}
 	}
 	return job, nil
 }
 
-// decodeObject returns the members with these names of one JSON object. The names match exactly,
-// unlike those of a struct.
-func decodeObject(body []byte, names ...string) (map[string]json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
-	text := json.NewDecoder(bytes.NewReader(body))
-	isWhole := eachMember(text, func(name string, value json.RawMessage) {
-		if slices.Contains(names, name) {
-			fields[name] = bytes.Clone(value)
-		}
-	})
-	if _, err := text.Token(); !isWhole || !errors.Is(err, io.EOF) {
+// decodeObject returns the members of one JSON object. The names match exactly, unlike those of a struct.
+func decodeObject(text []byte) (map[string]json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) != nil || members == nil { // null is no object
 		return nil, errNoObject
 	}
-	return fields, nil
-}
-
-// maxMembers is how many members an object may have. A job record has a handful, and each takes
-// memory while it is read.
-const maxMembers = 1000
-
-// eachMember passes on the members of the next JSON object, up to where it is no JSON or has too
-// many. It reports whether that was all of it. The callee must not keep the value.
-func eachMember(text *json.Decoder, member func(name string, value json.RawMessage)) (isWhole bool) {
-	if open, err := text.Token(); err != nil || open != json.Delim('{') {
-		return false
-	}
-	var value json.RawMessage
-	for i := 0; text.More(); i++ {
-		token, err := text.Token()
-		name, isText := token.(string)
-		if err != nil || !isText || i == maxMembers || text.Decode(&value) != nil {
-			return false
-		}
-		member(name, value)
-	}
-	_, err := text.Token()
-	return err == nil
+	return members, nil
 }

