@@ -16,28 +16,28 @@ import (
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "https://service.invalid")
-	create := request{op: OpCreate, projectID: "p"}
-	message := request{op: OpMessage, projectID: "p", jobID: "job_1"}
-	get := request{op: OpGet, projectID: "p", jobID: "job_1"}
+	create := apiCall{op: OpCreate, projectID: "p"}
+	message := apiCall{op: OpMessage, projectID: "p", jobID: "job_1"}
+	get := apiCall{op: OpGet, projectID: "p", jobID: "job_1"}
 	cut := io.ErrUnexpectedEOF
 	html, xhtml := http.Header{"Content-Type": {"text/html; charset=utf-8"}}, http.Header{"Content-Type": {"application/xhtml+xml"}}
 	for name, tc := range map[string]struct {
-		request request
-		got     response
-		err     error
-		class   error // nil: the job
-		is      error
+		call  apiCall
+		got   response
+		err   error
+		class error // nil: the job
+		is    error
 	}{
 		"no connection":          {create, response{}, cut, ErrNotSent, cut},
-		"no response":            {create, response{reached: true}, cut, ErrUnknownOutcome, cut},
+		"no response":            {create, response{isBegun: true}, cut, ErrUnknownOutcome, cut},
 		"C07 200":                {create, response{status: 200, body: []byte(record)}, nil, nil, nil},
 		"message, another job":   {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, ErrUnknownOutcome, ErrWrongJob},
 		"201 cut short":          {create, response{status: 201, body: []byte(record[:20])}, cut, ErrUnknownOutcome, cut},
-		"201, half sent":         {create, response{status: 201, reached: true, cut: true, body: []byte(record)}, nil, nil, nil},
-		"201, half sent, no id":  {create, response{status: 201, reached: true, cut: true}, nil, ErrUnknownOutcome, errNoObject},
-		"no response, half sent": {create, response{reached: true, cut: true}, cut, ErrNotSent, errCut},
-		"503, half sent":         {create, response{status: 503, reached: true, cut: true}, nil, ErrNotSent, errCut},
-		"413, half sent":         {create, response{status: 413, reached: true, cut: true}, nil, ErrRefused, nil},
+		"201, half sent":         {create, response{status: 201, isBegun: true, isCut: true, body: []byte(record)}, nil, nil, nil},
+		"201, half sent, no id":  {create, response{status: 201, isBegun: true, isCut: true}, nil, ErrUnknownOutcome, errNoObject},
+		"no response, half sent": {create, response{isBegun: true, isCut: true}, cut, ErrNotSent, errCut},
+		"503, half sent":         {create, response{status: 503, isBegun: true, isCut: true}, nil, ErrNotSent, errCut},
+		"413, half sent":         {create, response{status: 413, isBegun: true, isCut: true}, nil, ErrRefused, nil},
 		"C05 HTML":               {create, response{status: 200, body: []byte("<html>")}, nil, ErrUnknownOutcome, ErrWebPage},
 		"101":                    {create, response{status: 101, body: []byte(record)}, nil, ErrUnknownOutcome, nil},
 		"refused, body cut":      {create, response{status: 400, body: []byte(`{"err`)}, cut, ErrRefused, nil},
@@ -54,12 +54,12 @@ func TestClassify(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if tc.request.op == OpGet {
-				job, err := c.classifyGet(tc.request, &tc.got, tc.err)
+			if tc.call.op == OpGet {
+				job, err := c.classifyGet(tc.call, &tc.got, tc.err)
 				wantClass(t, job, err, tc.class, tc.got.status, tc.is)
 				return
 			}
-			job, failure := c.classifyPost(tc.request, &tc.got, tc.err)
+			job, failure := c.classifyPost(tc.call, &tc.got, tc.err)
 			wantClass(t, job, failure, tc.class, tc.got.status, tc.is)
 		})
 	}
@@ -87,7 +87,7 @@ func TestClassify_everyStatus(t *testing.T) {
 	c := newClient(t, "https://service.invalid")
 	for status := 100; status < 600; status++ {
 		for form, body := range map[string]string{"nothing": "", "JSON": `{"error":"no"}`, "HTML": "<!DOCTYPE html>", "truncated": `{"id":`} {
-			_, failure := c.classifyPost(request{op: OpMessage}, &response{reached: true, status: status, body: []byte(body)}, nil)
+			_, failure := c.classifyPost(apiCall{op: OpMessage}, &response{isBegun: true, status: status, body: []byte(body)}, nil)
 			if failure == nil || failure.StatusCode != status {
 				t.Fatalf("%d %s: %v", status, form, failure)
 			}
@@ -102,7 +102,7 @@ func TestClassify_everyStatus(t *testing.T) {
 			if got := ReasonOf(failure); got != reason {
 				t.Errorf("%d %s: the refusal speaks of %d, want %d", status, form, got, reason)
 			}
-			_, read := c.classifyGet(request{op: OpGet}, &response{status: status, body: []byte(body)}, nil)
+			_, read := c.classifyGet(apiCall{op: OpGet}, &response{status: status, body: []byte(body)}, nil)
 			isDown := status >= 500 || slices.Contains([]int{408, 425, 429}, status) || status/100 == 2 && (form == "nothing" || form == "truncated")
 			isGone := (status == 404 || status == 410) && form != "HTML"
 			if errors.Is(read, ErrUnavailable) != isDown || errors.Is(read, ErrRefused) == isDown || errors.Is(read, ErrNotFound) != isGone || ReasonOf(read) != ReasonOther {
@@ -139,7 +139,7 @@ func TestNewError_detail(t *testing.T) {
 		"a record":          {"application/json", `{"id":"job_1","error":{"id":"x"}}`, ""},
 	} {
 		header := http.Header{"Content-Type": {tc.kind}, "Retry-After": {"7"}}
-		failure := c.newError(request{op: OpCreate}, ErrRefused, &response{status: 400, header: header, body: []byte(tc.body)}, nil)
+		failure := c.newError(apiCall{op: OpCreate}, ErrRefused, &response{status: 400, header: header, body: []byte(tc.body)}, nil)
 		if failure.Detail != tc.want || failure.RetryAfter != 7*time.Second || errors.Is(failure, ErrWebPage) != strings.HasPrefix(name, "HTML") {
 			t.Errorf("%s: %q, %v after %v; want %q", name, failure.Detail, failure.Err, failure.RetryAfter, tc.want)
 		}

@@ -47,8 +47,8 @@ type Config struct {
 type Client struct {
 	config                      Config
 	postTransport, getTransport http.RoundTripper
-	posts                       sync.Map // of *posts for each project
-	gets                        *limiter
+	posts                       sync.Map // of *postLimiter for each project
+	gets                        limiter
 	polls                       *rate.Limiter
 	persisted                   sync.Map    // kinds of failed reads: statuses, and down
 	worked                      atomic.Bool // a response had a job, so key and connection are good
@@ -61,7 +61,7 @@ func New(config Config) *Client {
 		config:        config,
 		postTransport: post,
 		getTransport:  get,
-		gets:          &limiter{base: getPause, most: time.Minute, isRead: true},
+		gets:          limiter{base: getPause, most: time.Minute},
 		polls:         rate.NewLimiter(rate.Limit(config.MaxPollsPerSecond), max(1, int(config.MaxPollsPerSecond/10))),
 	}
 }
@@ -88,89 +88,75 @@ type NewJob struct {
 // call, which waits for the response up to the request timeout: a lost response is
 // a lost job. The error is an *Error.
 func (c *Client) CreateJob(ctx context.Context, projectID string, body NewJob, recorder Recorder) (*Job, error) {
-	return c.post(ctx, request{op: OpCreate, projectID: projectID}, body, recorder)
+	return c.post(ctx, apiCall{op: OpCreate, projectID: projectID}, body, recorder)
 }
 
 // SendMessage sends a follow-up prompt to a job, by the rules of CreateJob.
 func (c *Client) SendMessage(ctx context.Context, projectID, jobID, prompt string, recorder Recorder) (*Job, error) {
-	return c.post(ctx, request{op: OpMessage, projectID: projectID, jobID: jobID}, NewJob{Prompt: prompt}, recorder)
+	return c.post(ctx, apiCall{op: OpMessage, projectID: projectID, jobID: jobID}, NewJob{Prompt: prompt}, recorder)
 }
 
-func (c *Client) post(ctx context.Context, r request, body NewJob, recorder Recorder) (*Job, error) {
-	if err := r.checkIDs(); err != nil {
+func (c *Client) post(ctx context.Context, call apiCall, body NewJob, recorder Recorder) (*Job, error) {
+	if err := call.checkIDs(); err != nil {
 		return nil, err
 	}
-	r.body, _ = json.Marshal(body) // a text can always be encoded
-	r.recorder = recorder
-	posts := c.postLimiter(r.projectID)
-	r.isPaused = func() bool { return posts.pause() > 0 }
+	call.body, _ = json.Marshal(body) // a text can always be encoded
+	call.recorder = recorder
+	posts := c.postLimiter(call.projectID)
+	call.isPaused = func() bool { return posts.pause() > 0 }
 	var firstFailure time.Time
-	failed, refused := 0, 0
-	for {
-		job, failure, isTried := c.attempt(ctx, posts, r)
+	for failed := 0; ; {
+		job, failure := c.attempt(ctx, posts, call)
 		switch {
 		case failure == nil:
 			return job, nil
 		case errors.Is(failure, ErrRefused) && failure.StatusCode == http.StatusTooManyRequests:
-			firstFailure, failed, refused, r.status = time.Time{}, 0, 0, failure.StatusCode
+			failed, call.status = 0, failure.StatusCode
 			continue
 		case errors.Is(failure, errPaused):
 			continue
-		case !isTried || !errors.Is(failure, ErrNotSent) || errors.Is(failure, ErrCertificate):
+		case failure.Request == "" || !errors.Is(failure, ErrNotSent) || errors.Is(failure, ErrCertificate):
 			return nil, failure
-		case firstFailure.IsZero():
+		case failed == 0:
 			firstFailure = time.Now()
-		}
-		refused++
-		if !errors.Is(failure, ErrHandshake) && !errors.Is(failure, ErrProxyRefused) {
-			refused = 0
 		}
 		pause := backoff(failed)
 		failed++
-		if refused == fewestRefusals || time.Since(firstFailure)+pause > retryLimit || sleep.For(ctx, pause) != nil {
+		isRefused := failed >= fewestRefusals && (errors.Is(failure, ErrHandshake) || errors.Is(failure, ErrProxyRefused))
+		if isRefused || time.Since(firstFailure)+pause > retryLimit || sleep.For(ctx, pause) != nil {
 			failure.Lasted = time.Since(firstFailure)
 			return nil, failure
 		}
 	}
 }
 
-// attempt sends a POST once, when its turn has come. isTried is false if its turn did not come, or
-// if an obstacle stopped it before its body was sent. A panic frees its slot for others, too.
-func (c *Client) attempt(ctx context.Context, posts *posts, r request) (_ *Job, _ *Error, isTried bool) {
-	sent, err := posts.acquire(ctx)
-	if err != nil {
-		return nil, r.fail(ErrNotSent, err), false
+// attempt sends a POST once, when its turn has come. The failure has no endpoint if its turn did not
+// come, or if an obstacle stopped it before its body was sent.
+func (c *Client) attempt(ctx context.Context, posts *postLimiter, call apiCall) (*Job, *Error) {
+	if err := posts.acquire(ctx); err != nil {
+		return nil, call.fail(ErrNotSent, err)
 	}
-	got, err := c.doInSlot(ctx, posts, sent, r)
-	if got.obstacle != nil {
-		if got.recorded {
-			r.recorder.Withdrawn()
-		}
-		return nil, r.fail(ErrNotSent, got.obstacle), false
-	}
-	job, failure := c.classifyPost(r, got, err)
+	defer posts.slots.Release(1) // also if the recorder panics
+	got, err := c.exchange(ctx, c.postTransport, call)
+	posts.responded(got)
+	job, failure := c.classifyPost(call, got, err)
 	switch {
 	case failure == nil:
 		c.worked.Store(true)
-		r.recorder.Accepted(job.ID)
+		call.recorder.Accepted(job.ID)
 	case errors.Is(failure, ErrUnknownOutcome):
-		r.recorder.Unknown()
-		err = failure
-	case got.recorded:
-		r.recorder.Withdrawn()
+		call.recorder.Unknown()
+	case got.isClaimed:
+		call.recorder.Withdrawn()
 	}
-	c.logExchange(ctx, r, got, job, err, posts.pause())
-	return job, failure, true
-}
-
-func (c *Client) doInSlot(ctx context.Context, posts *posts, sent time.Time, r request) (got *response, err error) {
-	defer func() { posts.release(sent, got) }()
-	return c.do(ctx, c.postTransport, r)
+	c.logExchange(ctx, call, got, job, failure, posts.pause())
+	return job, failure
 }
 
 // postLimiter returns the limiter of a project's POSTs.
-func (c *Client) postLimiter(projectID string) *posts {
-	value, _ := c.posts.LoadOrStore(projectID, &posts{&limiter{base: postPause, most: time.Hour}, semaphore.NewWeighted(maxConcurrent)})
-	limiter, _ := value.(*posts)
-	return limiter
+func (c *Client) postLimiter(projectID string) *postLimiter {
+	value, _ := c.posts.LoadOrStore(projectID, &postLimiter{
+		limiter: limiter{base: postPause, most: time.Hour}, slots: semaphore.NewWeighted(maxConcurrent),
+	})
+	return value.(*postLimiter) //nolint:errcheck,forcetypeassert // nothing else is stored there
 }

@@ -215,8 +215,8 @@ func TestCreateJob_C15_largePrompt(t *testing.T) {
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				r := request{op: OpCreate, projectID: "p", body: bytes.Repeat([]byte("x"), size), recorder: new(recorder), isPaused: func() bool { return false }}
-				got, err := c.do(ctx, c.postTransport, r)
+				r := apiCall{op: OpCreate, projectID: "p", body: bytes.Repeat([]byte("x"), size), recorder: new(recorder), isPaused: func() bool { return false }}
+				got, err := c.exchange(ctx, c.postTransport, r)
 				job, failure := c.classifyPost(r, got, err)
 				switch isSmall := size < 2<<20; { // the kernel may take it all before anything is known
 				case status == 201:

@@ -14,36 +14,33 @@ import (
 	"time"
 )
 
-// delivery is a POST on its way. Until it has a connection and a record, the end of its context
-// withdraws it. From then on the service may receive it, so it waits for the response.
+// delivery is a POST on its way. Until its body is read, the end of its context withdraws it. From
+// then on the service may receive it, so it waits for the response.
 type delivery struct {
-	recorder Recorder
-	isPaused func() bool     // the rate limit pauses POSTs
-	ctx      context.Context // of the exchange
+	call apiCall
 
-	mu        sync.Mutex
-	connected bool // and recorded: the body may be sent
-	withdrawn bool // no byte may be sent any more
-	recorded  bool
-	begun     bool  // its body may have been sent, in part
-	obstacle  error // why it was not recorded or sent now
-	conn      *postConn
-	unread    int  // bytes of the body that the transport has not read yet
-	cut       bool // bytes were left when the connection could no longer be written
+	mu          sync.Mutex
+	isWithdrawn bool // no byte of its body may be sent any more
+	isClaimed   bool
+	isBegun     bool  // its body may have been sent, in part
+	obstacle    error // why it was not claimed or sent now
+	conn        *postConn
+	unread      int  // bytes of the body that the transport has not read yet
+	isCut       bool // bytes were left when the connection could no longer be written
 }
 
 // errPaused keeps back a POST that had its turn, because another POST got a 429 while this one
 // connected. It must wait for another turn.
 var errPaused = errors.New("the service's rate limit pauses requests")
 
-// connect follows a connection: it records the request, and only then may its body be read.
+// connect follows a connection: it claims the request, and only then may its body be read.
 func (d *delivery) connect(conn net.Conn) {
-	obstacle, isRecorded := d.stopped(), false
+	obstacle, isClaimed := d.stopped(), false
 	if obstacle == nil {
-		obstacle = d.recorder.Claim()
-		isRecorded = obstacle == nil
+		obstacle = d.call.recorder.Claim()
+		isClaimed = obstacle == nil
 	}
-	if obstacle == nil { // recording may have taken long, and the run may have been stopped meanwhile
+	if obstacle == nil { // the claim may have taken long, and the run may have been stopped meanwhile
 		obstacle = d.stopped()
 	}
 	for { // TLS to the service, and TLS to an https proxy, are a layer each around the postConn
@@ -56,13 +53,12 @@ func (d *delivery) connect(conn net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.conn, _ = conn.(*postConn)
-	d.recorded = isRecorded
-	if obstacle != nil && !d.withdrawn {
-		d.withdrawn, d.obstacle = true, obstacle
+	d.isClaimed = isClaimed
+	if obstacle != nil && !d.isWithdrawn {
+		d.isWithdrawn, d.obstacle = true, obstacle
 	}
-	d.connected = !d.withdrawn
-	if d.withdrawn && d.conn != nil {
-		d.conn.broken.Store(true) // drops the head, which net/http sends before it reads the body
+	if d.isWithdrawn && d.conn != nil {
+		d.conn.isBroken.Store(true) // drops the head, which net/http sends before it reads the body
 	}
 }
 
@@ -71,21 +67,21 @@ func (d *delivery) stopped() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case d.withdrawn:
+	case d.isWithdrawn:
 		return context.Canceled
-	case d.isPaused():
+	case d.call.isPaused():
 		return errPaused
 	}
 	return nil
 }
 
-// end returns what became of the request. From then on, no byte of it is sent.
+// end says what became of the request. From then on, no byte of it is sent.
 func (d *delivery) end(got *response) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.withdrawn = true
-	got.obstacle, got.recorded, got.reached = d.obstacle, d.recorded, d.begun
-	got.cut = d.cut || d.unread > 0
+	d.isWithdrawn = true
+	got.obstacle, got.isClaimed, got.isBegun = d.obstacle, d.isClaimed, d.isBegun
+	got.isCut = d.isCut || d.unread > 0
 }
 
 // errStopped ends a POST whose response did not arrive in time after the run was stopped.
@@ -101,8 +97,7 @@ func WithGrace(ctx context.Context, grace time.Duration) context.Context {
 	return context.WithValue(ctx, graceKey{}, late)
 }
 
-// detach returns a context that ctx cancels only until the request is recorded on a connection, or
-// at the end of its grace.
+// detach returns a context that ctx cancels only until the body is read, or at the end of its grace.
 func (d *delivery) detach(ctx context.Context) (context.Context, func()) {
 	late, ok := ctx.Value(graceKey{}).(context.Context)
 	if !ok {
@@ -112,8 +107,8 @@ func (d *delivery) detach(ctx context.Context) (context.Context, func()) {
 	stop := context.AfterFunc(ctx, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if !d.connected { // also while it is being recorded
-			d.withdrawn = true
+		if !d.isBegun {
+			d.isWithdrawn = true
 			cancel(context.Cause(ctx))
 		}
 	})
@@ -130,21 +125,17 @@ func (b postBody) Read(p []byte) (int, error) {
 	d := b.delivery
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.withdrawn {
+	if d.isWithdrawn {
 		return 0, context.Canceled
 	}
-	if !d.begun {
-		if d.obstacle = d.sent(); d.obstacle != nil {
-			d.withdrawn = true
+	if !d.isBegun {
+		if d.obstacle = d.beforeBody(); d.obstacle != nil {
+			d.isWithdrawn = true
 			return 0, d.obstacle
 		}
-		if d.ctx.Err() != nil { // recording took too long
-			d.withdrawn = true
-			return 0, context.Cause(d.ctx)
-		}
-		d.begun = true
+		d.isBegun = true
 	}
-	d.cut = d.cut || d.unread > 0 && d.conn != nil && d.conn.broken.Load()
+	d.isCut = d.isCut || d.unread > 0 && d.conn != nil && d.conn.isBroken.Load()
 	n, err := b.Reader.Read(p)
 	d.unread -= n
 	return n, err
@@ -153,14 +144,14 @@ func (b postBody) Read(p []byte) (int, error) {
 // errInternal is a panic of the recorder, whose value may contain anything.
 var errInternal = errors.New("the provider hit an internal error while it recorded the request")
 
-// sent calls the recorder on a goroutine of net/http, where nobody else would recover.
-func (d *delivery) sent() (err error) {
+// beforeBody calls the recorder on a goroutine of net/http, where nobody else would recover.
+func (d *delivery) beforeBody() (err error) {
 	defer func() {
 		if recover() != nil {
 			err = errInternal
 		}
 	}()
-	return d.recorder.BeforeBody()
+	return d.call.recorder.BeforeBody()
 }
 
 // postConn is a connection of one POST. A server may refuse a large request and close the
@@ -168,13 +159,13 @@ func (d *delivery) sent() (err error) {
 // drop the response. So errors of writing are left to whoever reads.
 type postConn struct {
 	net.Conn
-	broken atomic.Bool
+	isBroken atomic.Bool
 }
 
 func (c *postConn) Write(p []byte) (int, error) {
-	if !c.broken.Load() {
+	if !c.isBroken.Load() {
 		if _, err := c.Conn.Write(p); err != nil {
-			c.broken.Store(true)
+			c.isBroken.Store(true)
 		}
 	}
 	return len(p), nil

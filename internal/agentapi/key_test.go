@@ -26,7 +26,7 @@ func TestKey_printed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "https://service.invalid")
 	config := Config{Key: NewKey(canary)}
-	failure := c.newError(request{op: OpCreate}, ErrRefused, &response{status: 401}, nil)
+	failure := c.newError(apiCall{op: OpCreate}, ErrRefused, &response{status: 401}, nil)
 	values := map[string]any{
 		"Key": config.Key, "*Key": &config.Key, "Config": config, "*Config": &config,
 		"Client": reflect.ValueOf(c).Elem(), "*Client": c, "Error": *failure, "*Error": failure,

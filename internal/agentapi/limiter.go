@@ -20,66 +20,50 @@ import (
 // to that many responses are 429 when a limit is hit, and again after a pause that was too short.
 const maxConcurrent = 16
 
-// posts limits the POSTs to a project.
-type posts struct {
-	*limiter
+// postLimiter limits the POSTs to a project.
+type postLimiter struct {
+	limiter
 
 	slots *semaphore.Weighted
 }
 
-// acquire waits for a slot and the end of the pause, and returns when that was. The POST
-// must end in release.
-func (p *posts) acquire(ctx context.Context) (sent time.Time, _ error) {
+// acquire waits for a slot and the end of the pause. The caller must release the slot.
+func (p *postLimiter) acquire(ctx context.Context) error {
 	for {
 		if err := p.wait(ctx); err != nil {
-			return sent, err
+			return err
 		}
 		if p.slots.Acquire(ctx, 1) != nil {
-			return sent, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		if p.pause() <= 0 {
-			return time.Now(), nil
+			return nil
 		}
 		p.slots.Release(1) // another POST has begun a pause meanwhile
 	}
 }
 
-// release ends a POST with its response, or nil if it was not sent.
-func (p *posts) release(sent time.Time, got *response) {
-	defer p.slots.Release(1) // once a pause has begun
-	if got != nil {
-		p.responded(sent, got)
-	}
-}
-
 // limiter is what the calls of one kind share: the pause after a 429.
 type limiter struct {
-	base   time.Duration // longest first pause without Retry-After
-	most   time.Duration // longest pause
-	isRead bool          // a call is tried once more before its deadline, although the pause lasts longer
+	base time.Duration // longest first pause without Retry-After
+	most time.Duration // longest pause
 
 	mu          sync.Mutex
 	began, ends time.Time // of the last pause
-	tooShort    bool      // no call has got past the limit since
-	failures    int       // exponent of the next pause without Retry-After
+	isTooShort  bool      // no call has got past the limit since the last pause began
+	growth      int       // exponent of the next pause without Retry-After
 }
 
-// wait waits for the end of the pause. If that outlasts the deadline of ctx, a POST fails at once
-// with ErrPauseTooLong.
+// wait waits for the end of the pause. If that outlasts the deadline of ctx, it fails at once, so that a person learns early
+// when to apply again.
 func (l *limiter) wait(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pause := l.pause()
 		if pause <= 0 {
 			return nil
 		}
-		deadline, ok := ctx.Deadline()
-		left := time.Until(deadline)
-		switch {
-		case !ok || pause <= left:
-		case !l.isRead: // fails at once: the error says when to apply again
+		if deadline, ok := ctx.Deadline(); ok && pause > time.Until(deadline) {
 			return fmt.Errorf("%w: it lasts another %s", ErrPauseTooLong, pause.Round(time.Second))
-		case left > time.Second:
-			return sleep.For(ctx, left-left/10)
 		}
 		_ = sleep.For(ctx, pause)
 	}
@@ -92,30 +76,27 @@ func (l *limiter) pause() time.Duration {
 	return time.Until(l.ends)
 }
 
-// responded follows the response to a call that began at that time.
-func (l *limiter) responded(sent time.Time, got *response) {
+// responded begins or extends the pause, if the response is a 429.
+func (l *limiter) responded(got *response) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case got.status == 0 || got.status >= 500:
-	case got.status == http.StatusTooManyRequests:
-		pause, hasRetryAfter := retryAfter(got.header, time.Now())
-		l.limited(sent, min(pause, l.most), hasRetryAfter)
-	case !sent.Before(l.ends): // the limit let it pass, whether or not the service then refused it
-		l.tooShort = false
-	}
-}
-
-// limited begins or extends the pause after a 429.
-func (l *limiter) limited(sent time.Time, after time.Duration, hasRetryAfter bool) {
-	if !sent.Before(l.began) { // else it was under way when the pause began
-		if !hasRetryAfter || after == 0 && l.tooShort {
-			after = l.defaultPause()
+	case got.status == 0 || got.status >= 500: // perhaps it did not get as far as the limit
+	case got.status != http.StatusTooManyRequests:
+		if !got.began.Before(l.ends) {
+			l.isTooShort = false
 		}
-		l.began, l.tooShort = time.Now(), true
-	}
-	if end := time.Now().Add(after); end.After(l.ends) {
-		l.ends = end
+	default:
+		pause := min(retryAfter(got.header), l.most)
+		if !got.began.Before(l.began) { // else it was under way when the pause began
+			if pause == 0 {
+				pause = l.defaultPause()
+			}
+			l.began, l.isTooShort = time.Now(), true
+		}
+		if end := time.Now().Add(pause); end.After(l.ends) {
+			l.ends = end
+		}
 	}
 }
 
@@ -123,14 +104,14 @@ func (l *limiter) limited(sent time.Time, after time.Duration, hasRetryAfter boo
 // hourly limit is found with few requests. After one that was long enough, the next is a third of
 // it: were it as long, each 429 of a service that refuses at random would lengthen all that follow.
 func (l *limiter) defaultPause() time.Duration {
-	if !l.tooShort {
-		l.failures = max(l.failures-2, 0)
+	if !l.isTooShort {
+		l.growth = max(l.growth-2, 0)
 	}
 	pause := l.base
-	for range min(l.failures, 6) {
+	for range min(l.growth, 6) {
 		pause *= 3
 	}
-	l.failures++
+	l.growth++
 	pause = min(pause, l.most)
 	return pause/2 + rand.N(pause/2+1)
 }

@@ -145,12 +145,12 @@ func TestCreateJob_recorder(t *testing.T) {
 		}
 		const reason = "the service responded with 200 OK: the response contains no usable job id: out of service"
 		want := []string{
-			"logged 0, <nil>, <nil>, no connection to the service: dial: connection refused", // what was not sent needs no record
-			"sending", "sent", "withdrawn", "logged 429, <nil>, 1000, <nil>",
+			"logged 0, <nil>, <nil>, create job: no connection to the service: dial: connection refused", // what was not sent needs no record
+			"sending", "sent", "withdrawn", "logged 429, <nil>, 1000, create job: the service responded with 429 Too Many Requests",
 			"sending", "sent", "answered job_1", "logged 201, active, <nil>, <nil>",
 			"sending", "sent", "unknown", "logged 500, <nil>, <nil>, create job: the service responded with 500 Internal Server Error: EOF",
 			"sending", "sent", "unknown", "logged 200, <nil>, <nil>, create job: " + reason,
-			"sending", "sent", "withdrawn", "logged 400, <nil>, <nil>, <nil>",
+			"sending", "sent", "withdrawn", "logged 400, <nil>, <nil>, create job: the service responded with 400 Bad Request",
 			"logged 200, <nil>, <nil>, get job: " + reason, `logged 200, cancelled\u001b, <nil>, <nil>`,
 		}
 		if diff := cmp.Diff(want, r.calls); diff != "" || len(f.posts) != 5 {

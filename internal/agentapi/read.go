@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"time"
 
@@ -26,8 +27,8 @@ const (
 	// refusedLong is the same where a job's outcome depends on it. It is also how long a new job
 	// may not be found.
 	refusedLong = time.Minute
-	// againTime is how long a single read tries when a failure of the same kind has just persisted
-	// for another one: a refresh of 1,000 jobs would last for hours.
+	// againTime is how long a single read tries when the service has just been unavailable to
+	// another one: otherwise a refresh of 1,000 jobs would last for hours.
 	againTime = 10 * time.Second
 	// fewestRefusals is how many refusals count, however long they take.
 	fewestRefusals = 3
@@ -35,146 +36,104 @@ const (
 	limitedTime = 10 * time.Minute
 )
 
-var (
-	errNoResponse = errors.New("no usable response within a minute")
-	errStillDown  = errors.New("no usable response within ten seconds, and none within a minute to an earlier request")
-	errLimited    = errors.New("the service's rate limit allowed no read within ten minutes")
-)
+// forever is how long a poll may last: the context of its wait ends it.
+const forever time.Duration = math.MaxInt64
+
+var errNoResponse = errors.New("no usable response")
+
+// patience is how long a way to read tries.
+type patience struct {
+	isPoll   bool          // a wait tries again while the service is unavailable
+	refused  time.Duration // how long refusals must persist
+	isShared bool          // what has persisted for one such read counts sooner for the next
+}
 
 // ReadJob reads a job once: it returns its record, or a failure that has persisted. The error is an
 // *Error.
 func (c *Client) ReadJob(ctx context.Context, projectID, jobID string) (*Job, error) {
-	return c.read(ctx, projectID, jobID, reader{refused: refusedTime, shares: true})
+	return c.read(ctx, projectID, jobID, patience{refused: refusedTime, isShared: true})
 }
 
 // FindJob reads a job that was just created, or whose outcome depends on it. A 404, for example,
 // counts only once it has lasted for a minute.
 func (c *Client) FindJob(ctx context.Context, projectID, jobID string) (*Job, error) {
-	return c.read(ctx, projectID, jobID, reader{refused: refusedLong})
+	return c.read(ctx, projectID, jobID, patience{refused: refusedLong})
 }
 
 // PollJob reads a job for a wait, within the shared budget of polls. It tries again after a
 // refusal, until that has persisted, and leaves it to the caller after ErrUnavailable. After a 429
 // it waits for the shared pause.
 func (c *Client) PollJob(ctx context.Context, projectID, jobID string) (*Job, error) {
-	return c.read(ctx, projectID, jobID, reader{isPoll: true, refused: refusedLong})
-}
-
-// reader is a way to read.
-type reader struct {
-	isPoll  bool
-	refused time.Duration // how long refusals must persist
-	shares  bool          // what has persisted for one such read counts sooner for the next
+	return c.read(ctx, projectID, jobID, patience{isPoll: true, refused: refusedLong})
 }
 
 // read is the one place that decides whether a failed GET counts.
-func (c *Client) read(ctx context.Context, projectID, jobID string, how reader) (*Job, error) {
-	r := request{op: OpGet, projectID: projectID, jobID: jobID}
-	if err := r.checkIDs(); err != nil {
+func (c *Client) read(ctx context.Context, projectID, jobID string, how patience) (*Job, error) {
+	call := apiCall{op: OpGet, projectID: projectID, jobID: jobID}
+	if err := call.checkIDs(); err != nil {
 		return nil, err
 	}
 	if !how.isPoll {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limitedTime, errLimited)
+		ctx, cancel = context.WithTimeout(ctx, limitedTime)
 		defer cancel()
 	}
-	t := c.newTrial(how)
-	var last *Error
-	failed := 0
-	for {
-		if err := t.turn(ctx); err != nil {
-			return nil, cmp.Or(last, r.fail(ErrUnavailable, err))
+	began, soFar := time.Now(), failures{patience: how, client: c}
+	var last *Error // does not count
+	for tries := 0; ; tries++ {
+		waiting := time.Now()
+		if err := c.readTurn(ctx, how.isPoll); err != nil {
+			return nil, cmp.Or(last, call.fail(ErrUnavailable, err))
 		}
-		job, failure := t.get(ctx, r)
+		began = began.Add(time.Since(waiting)) // pauses for the rate limit do not count
+		deadline := began.Add(soFar.limit())
+		job, failure := c.get(ctx, call, deadline)
 		switch {
 		case failure == nil:
 			return job, nil
 		case failure.StatusCode == http.StatusTooManyRequests: // the service is there
-			t, last, failed, r.status = c.newTrial(how), nil, 0, failure.StatusCode
+			began, last, call.status = time.Now(), nil, failure.StatusCode
 			continue
-		case t.note(failure):
+		case soFar.count(failure):
 			return nil, failure
 		}
 		last = failure.unproven()
-		pause := t.pause(failed, failure)
-		failed++
-		if sleep.For(ctx, pause) != nil || t.ends() {
-			if !errors.Is(last, t.cause) { // the text of t.cause says how long it lasted
-				last.Lasted = time.Since(t.began)
+		pause := max(backoff(tries), min(failure.RetryAfter, retryCap))
+		err := sleep.For(ctx, min(pause, time.Until(deadline)))
+		if isOver := !time.Now().Before(deadline); err != nil || isOver {
+			if isOver && how.isShared && soFar.refusals == 0 {
+				c.persisted.Store(down, true)
 			}
+			last.Lasted = time.Since(began)
 			return nil, last
 		}
 	}
 }
 
-// down is a kind of failed reads: no usable response came. The others are the statuses of refusals.
-const down = -1
-
-// trial is what reading a job has come to so far.
-type trial struct {
-	reader
-
-	client       *Client
-	began        time.Time     // pauses for the rate limit do not count
-	limit        time.Duration // of a single read
-	cause        error         // the error once limit is over
-	outages      int           // in a row
-	refusals     int           // in a row
-	firstRefusal time.Time
-}
-
-// end is when a single read is over. Refusals that have begun may go on until they count.
-func (t *trial) end() time.Time {
-	if t.refusals > 0 {
-		return t.firstRefusal.Add(t.refused + againTime)
+// readTurn waits until the rate limit and, for a poll, the budget allow a GET.
+func (c *Client) readTurn(ctx context.Context, isPoll bool) error {
+	for {
+		if err := c.gets.wait(ctx); err != nil || !isPoll {
+			return err
+		}
+		if c.polls.Wait(ctx) != nil {
+			<-ctx.Done() // if it has not ended yet, the turn would come after its deadline
+			return context.Cause(ctx)
+		}
+		if c.gets.pause() <= 0 {
+			return nil
+		} // else another call has begun a pause meanwhile
 	}
-	return t.began.Add(t.limit)
-}
-
-func (c *Client) newTrial(how reader) *trial {
-	t := &trial{reader: how, client: c, began: time.Now(), limit: downTime, cause: errNoResponse}
-	if t.isKnown(down) {
-		t.limit, t.cause = againTime, errStillDown
-	}
-	return t
-}
-
-// turn waits until the rate limit and, for a poll, the budget allow a GET.
-func (t *trial) turn(ctx context.Context) error {
-	waiting, gets := time.Now(), t.client.gets
-	defer func() { t.began = t.began.Add(time.Since(waiting)) }()
-	if err := gets.wait(ctx); err != nil || !t.isPoll {
-		return err
-	}
-	// If the pause after a 429 still lasts, gets.wait has let this through as the last GET before the
-	// deadline: it must not wait for the pause again.
-	isLate := gets.pause() > 0
-	if err := t.client.polls.Wait(ctx); err != nil {
-		<-ctx.Done() // if it has not ended yet, the turn would come after its deadline
-		return context.Cause(ctx)
-	}
-	if isLate {
-		return nil
-	}
-	return gets.wait(ctx) // in the meantime, another call may have begun a pause
 }
 
 // get makes one GET.
-func (t *trial) get(ctx context.Context, r request) (*Job, *Error) {
-	c := t.client
-	if !t.isPoll {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, t.end(), t.cause)
-		defer cancel()
-	}
-	sent := time.Now()
-	got, err := c.do(ctx, c.getTransport, r)
-	c.gets.responded(sent, got)
-	job, failure := c.classifyGet(r, got, err)
-	if failure != nil && got.isSuccess() { // the status alone does not say what is wrong
-		err = failure
-	}
-	c.logExchange(ctx, r, got, job, err, c.gets.pause())
+func (c *Client) get(ctx context.Context, call apiCall, deadline time.Time) (*Job, *Error) {
+	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errNoResponse)
+	defer cancel()
+	got, err := c.exchange(ctx, c.getTransport, call)
+	c.gets.responded(got)
+	job, failure := c.classifyGet(call, got, err)
+	c.logExchange(ctx, call, got, job, failure, c.gets.pause())
 	if failure == nil {
 		c.worked.Store(true)
 		c.persisted.Range(func(kind, _ any) bool {
@@ -187,60 +146,63 @@ func (t *trial) get(ctx context.Context, r request) (*Job, *Error) {
 	return job, failure
 }
 
-// note notes a failure. It reports whether that counts: it has persisted, or is for the caller to
-// try again. What has persisted for another read counts sooner.
-func (t *trial) note(failure *Error) bool {
+// down is a kind of failed reads: no usable response came. The others are the statuses of refusals.
+const down = -1
+
+// failures are those of one read so far.
+type failures struct {
+	patience
+
+	client            *Client
+	outages, refusals int // in a row
+	firstRefusal      time.Time
+}
+
+// limit is how long the service may be unavailable. It leaves time for refusals to count.
+func (f *failures) limit() time.Duration {
+	switch {
+	case f.isPoll:
+		return forever
+	case f.isKnown(down):
+		return againTime
+	}
+	return max(downTime, f.refused+againTime)
+}
+
+// count reports whether a failure counts: it has persisted, or is for the caller to try again.
+func (f *failures) count(failure *Error) bool {
 	if !errors.Is(failure, ErrRefused) {
-		t.refusals = 0
-		t.outages++
-		return t.isPoll || t.outages > 1 && t.isKnown(down)
+		f.refusals = 0
+		f.outages++
+		return f.isPoll || f.outages > 1 && f.isKnown(down)
 	}
-	t.outages = 0
-	t.client.persisted.Delete(down)
-	if t.refusals++; t.refusals == 1 {
-		t.firstRefusal = time.Now()
+	f.outages = 0
+	f.client.persisted.Delete(down)
+	if f.refusals++; f.refusals == 1 {
+		f.firstRefusal = time.Now()
 	}
-	failure.Lasted = time.Since(t.firstRefusal)
-	if t.refusals < fewestRefusals {
+	failure.Lasted = time.Since(f.firstRefusal)
+	switch {
+	case f.refusals < fewestRefusals:
 		return false
-	}
-	if failure.Lasted < t.refused {
-		return t.isKnown(failure.StatusCode) || t.isSetup(failure)
-	}
-	if t.shares {
-		t.client.persisted.Store(failure.StatusCode, true)
+	case failure.Lasted < f.refused:
+		return f.isKnown(failure.StatusCode) || f.isSetup(failure)
+	case f.isShared:
+		f.client.persisted.Store(failure.StatusCode, true)
 	}
 	return true
 }
 
 // isSetup reports whether a single read is refused because of the key or the connection before
 // either has worked: they were never good, and a person waits to hear it.
-func (t *trial) isSetup(failure *Error) bool {
+func (f *failures) isSetup(failure *Error) bool {
 	isKey := errors.Is(failure, ErrKeyRejected) && !errors.Is(failure, ErrWebPage) // a web page is a firewall's
-	return !t.isPoll && !t.client.worked.Load() && (isKey || failure.StatusCode == 0)
+	return !f.isPoll && !f.client.worked.Load() && (isKey || failure.StatusCode == 0)
 }
 
-// pause is how long to wait until the job is read again.
-func (t *trial) pause(failed int, failure *Error) time.Duration {
-	pause := max(backoff(failed), min(failure.RetryAfter, retryCap))
-	if t.isPoll {
-		return pause
-	}
-	return min(pause, time.Until(t.end()))
-}
-
-// ends reports whether the time of a single read is over, and if so, notes that for others.
-func (t *trial) ends() bool {
-	isOver := !t.isPoll && !time.Now().Before(t.end())
-	if isOver && t.shares && t.refusals == 0 {
-		t.client.persisted.Store(down, true)
-	}
-	return isOver
-}
-
-// isKnown reports whether such a failure has persisted for another read. A GET that succeeds since
-// then ends that, but for a job that is gone.
-func (t *trial) isKnown(kind int) bool {
-	_, known := t.client.persisted.Load(kind)
-	return known && t.shares
+// isKnown reports whether such a failure has just persisted for another read. A GET that succeeds
+// since then ends that, but for a job that is gone.
+func (f *failures) isKnown(kind int) bool {
+	_, known := f.client.persisted.Load(kind)
+	return known && f.isShared
 }

@@ -33,31 +33,31 @@ func ValidID(text string) bool {
 	return true
 }
 
-// request is one call to the service before it is written.
-type request struct {
+// apiCall is one call to the service before it is written.
+type apiCall struct {
 	op               Op
 	projectID, jobID string
 	body             []byte      // of a POST
 	recorder         Recorder    // of a POST
-	isPaused         func() bool // of a POST
+	isPaused         func() bool // of a POST: whether the rate limit holds it back now
 	status           int         // of the response to an earlier attempt; 0: none
 }
 
-func (r request) fail(class error, err error) *Error {
-	return &Error{Op: r.op, Class: class, StatusCode: r.status, Err: err}
+func (a apiCall) fail(class error, err error) *Error {
+	return &Error{Op: a.op, Class: class, StatusCode: a.status, Err: err}
 }
 
 var errBadID = errors.New("a project or job id contains a character that is not allowed")
 
-func (r request) checkIDs() *Error {
-	if !ValidID(r.projectID) || r.jobID != "" && !ValidID(r.jobID) || r.op != OpCreate && r.jobID == "" {
-		return r.fail(ErrNotSent, errBadID)
+func (a apiCall) checkIDs() *Error {
+	if !ValidID(a.projectID) || a.jobID != "" && !ValidID(a.jobID) || a.op != OpCreate && a.jobID == "" {
+		return a.fail(ErrNotSent, errBadID)
 	}
 	return nil
 }
 
-func (r request) method() string {
-	if r.op == OpGet {
+func (a apiCall) method() string {
+	if a.op == OpGet {
 		return http.MethodGet
 	}
 	return http.MethodPost
@@ -65,12 +65,12 @@ func (r request) method() string {
 
 // url returns one of the service's three URLs. The ids have passed ValidID; they
 // are escaped all the same, so that no id can leave its segment.
-func (r request) url(base *url.URL) string {
-	text := strings.TrimRight(base.String(), "/") + "/v2/agent/" + url.PathEscape(r.projectID) + "/job"
-	if r.op != OpCreate {
-		text += "/" + url.PathEscape(r.jobID)
+func (a apiCall) url(base *url.URL) string {
+	text := strings.TrimRight(base.String(), "/") + "/v2/agent/" + url.PathEscape(a.projectID) + "/job"
+	if a.op != OpCreate {
+		text += "/" + url.PathEscape(a.jobID)
 	}
-	if r.op == OpMessage {
+	if a.op == OpMessage {
 		text += "/message"
 	}
 	return text

@@ -6,8 +6,6 @@ package agentapi
 import (
 	"math/rand/v2"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -16,35 +14,29 @@ const (
 	retryLimit = 60 * time.Second
 	retryBase  = 500 * time.Millisecond
 	retryCap   = 10 * time.Second
-	// longest is what a longer Retry-After counts as.
-	longest = 365 * 24 * time.Hour
 )
 
-// backoff is the pause before attempt number attempt+1: capped, exponential, with
+// backoff is the pause after that many failures before this one: capped, exponential, with
 // full jitter, so that many callers do not retry at once.
-func backoff(attempt int) time.Duration {
-	ceiling := retryCap
-	if attempt < 5 {
-		ceiling = min(retryBase<<attempt, retryCap)
-	}
-	return rand.N(ceiling) + time.Millisecond
+func backoff(failures int) time.Duration {
+	return rand.N(min(retryBase<<min(failures, 5), retryCap)) + time.Millisecond
 }
 
 // retryAfter reads the Retry-After header: seconds, also with a fraction, or a date relative to the
-// response's Date header, because the two clocks may differ. A date in the past
-// means now. ok is false without a valid header. The caller bounds it: it is advice.
-func retryAfter(header http.Header, now time.Time) (pause time.Duration, ok bool) {
-	value := strings.TrimSpace(header.Get("Retry-After"))
-	seconds, err := strconv.ParseFloat(value, 64)
-	if isNumber := strings.Trim(value, "0123456789.") == ""; err == nil && isNumber {
-		return time.Duration(min(seconds, float64(longest/time.Second)) * float64(time.Second)), true
+// response's Date header, because the two clocks may differ. It is 0 without a valid header, and for
+// a date in the past. The caller bounds it: it is advice.
+func retryAfter(header http.Header) time.Duration {
+	value := header.Get("Retry-After")
+	if seconds, err := time.ParseDuration(value + "s"); err == nil {
+		return max(seconds, 0)
 	}
 	date, err := http.ParseTime(value)
 	if err != nil {
-		return 0, false
+		return 0
 	}
+	now := time.Now()
 	if sent, err := http.ParseTime(header.Get("Date")); err == nil {
 		now = sent
 	}
-	return min(max(date.Sub(now), 0), longest), true
+	return max(date.Sub(now), 0)
 }

@@ -77,41 +77,34 @@ func newTransports(config Config) (post, get *http.Transport) {
 
 // response is the head of an HTTP response, and as much of its body as could be read.
 type response struct {
-	status   int // 0: none
-	header   http.Header
-	body     []byte
-	obstacle error // of a POST: why it was not sent
-	recorded bool  // of a POST: there is a record of it
-	reached  bool  // of a POST: the transport has read from its body, so bytes may have been sent
-	cut      bool  // of a POST: not all of its body was sent
-	took     time.Duration
-}
+	began  time.Time // when its request did
+	took   time.Duration
+	status int // 0: none
+	header http.Header
+	body   []byte
 
-// do makes one HTTP exchange. The error is why the response is missing or
-// incomplete; the response is never nil.
-func (c *Client) do(ctx context.Context, transport http.RoundTripper, r request) (*response, error) {
-	got := new(response)
-	start := time.Now()
-	err := c.config.Key.maskError(c.exchange(ctx, transport, r, got))
-	got.took = time.Since(start)
-	return got, err
+	// Of a POST:
+	obstacle  error // why it was not sent
+	isClaimed bool  // the recorder has claimed it
+	isBegun   bool  // the transport has read from its body, so bytes may have been sent
+	isCut     bool  // not all of its body was sent
 }
 
 // logExchange logs an exchange and its outcome. pause is how long requests of this kind now wait
 // for the rate limit.
-func (c *Client) logExchange(ctx context.Context, r request, got *response, job *Job, err error, pause time.Duration) {
+func (c *Client) logExchange(ctx context.Context, call apiCall, got *response, job *Job, failure *Error, pause time.Duration) {
 	if c.config.Log == nil {
 		return
 	}
 	fields := map[string]any{
-		"operation": string(r.op), "method": r.method(), "url": r.url(c.config.BaseURL), "request_bytes": len(r.body),
+		"operation": string(call.op), "method": call.method(), "url": call.url(c.config.BaseURL), "request_bytes": len(call.body),
 		"status": got.status, "response_bytes": len(got.body), "duration_ms": got.took.Milliseconds(),
 	}
 	if job != nil {
 		fields["job_status"] = escape.Printable(string(job.Status))
 	}
-	if err != nil {
-		fields["error"] = escape.Printable(err.Error())
+	if failure != nil {
+		fields["error"] = failure.Error()
 	}
 	if pause > 0 {
 		fields["pause_ms"] = pause.Milliseconds()
@@ -119,9 +112,13 @@ func (c *Client) logExchange(ctx context.Context, r request, got *response, job 
 	c.config.Log(ctx, fields)
 }
 
-func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r request, got *response) error {
-	d := delivery{recorder: r.recorder, isPaused: r.isPaused, unread: len(r.body)}
-	if r.body != nil {
+// exchange makes one HTTP exchange. The error is why the response is missing or
+// incomplete; the response is never nil.
+func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, call apiCall) (got *response, err error) {
+	got = &response{began: time.Now()}
+	defer func() { got.took, err = time.Since(got.began), c.config.Key.maskError(err) }()
+	d := delivery{call: call, unread: len(call.body)}
+	if call.body != nil {
 		var stop func()
 		ctx, stop = d.detach(ctx)
 		defer stop()
@@ -129,41 +126,30 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d.ctx = ctx
 	timeout := time.AfterFunc(c.config.RequestTimeout, func() { cancel(errTimeout) })
 	defer timeout.Stop()
-	connected := false
+	isConnected := false
 	var handshake atomic.Pointer[error] // one may end after the request went over another connection
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	req, err := c.newRequest(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		TLSHandshakeDone: func(_ tls.ConnectionState, err error) { handshake.Store(&err) },
 		GotConn: func(got httptrace.GotConnInfo) {
-			connected = true
-			if r.body != nil {
-				timeout.Stop() // the record has its own time limits
+			isConnected = true
+			if call.body != nil {
+				timeout.Stop() // the claim has its own time limits
 				d.connect(got.Conn)
 				timeout.Reset(c.config.RequestTimeout)
 			}
 		},
-	})
-	req, err := http.NewRequestWithContext(traced, r.method(), r.url(c.config.BaseURL), nil)
+	}), call, &d)
 	if err != nil {
-		return err
+		return got, err
 	}
-	if r.body != nil { // without GetBody nothing below can send it a second time
-		req.Body = io.NopCloser(postBody{bytes.NewReader(r.body), &d})
-		req.ContentLength = int64(len(r.body))
-		req.Header.Set("Content-Type", "application/json")
-	}
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", c.config.UserAgent)
-	req.Header.Set("Authorization", "Bearer "+c.config.Key.reveal())
-
 	res, err := transport.RoundTrip(req)
 	if err != nil {
 		if failed := handshake.Load(); failed != nil && isRefusedHandshake(*failed) && errors.Is(err, *failed) {
 			err = fmt.Errorf("%w: %w", ErrHandshake, err)
 		}
-		return causeOf(ctx, connected, err)
+		return got, causeOf(ctx, isConnected, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	got.status, got.header = res.StatusCode, res.Header
@@ -173,14 +159,30 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	}
 	got.body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	if err != nil {
-		return causeOf(ctx, true, err)
+		return got, causeOf(ctx, true, err)
 	}
-	return nil
+	return got, nil
+}
+
+func (c *Client) newRequest(ctx context.Context, call apiCall, d *delivery) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, call.method(), call.url(c.config.BaseURL), nil)
+	if err != nil {
+		return nil, err
+	}
+	if call.body != nil { // without GetBody nothing below can send it a second time
+		req.Body = io.NopCloser(postBody{bytes.NewReader(call.body), d})
+		req.ContentLength = int64(len(call.body))
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", c.config.UserAgent)
+	req.Header.Set("Authorization", "Bearer "+c.config.Key.reveal())
+	return req, nil
 }
 
 // causeOf prefers the cause over the transport's wording of it, gives permanent
 // failures a type, and says when there was no connection.
-func causeOf(ctx context.Context, connected bool, err error) error {
+func causeOf(ctx context.Context, isConnected bool, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -188,7 +190,7 @@ func causeOf(ctx context.Context, connected bool, err error) error {
 		return fmt.Errorf("%w: %w", ErrCertificate, unverified.Err)
 	}
 	switch {
-	case connected:
+	case isConnected:
 		return fmt.Errorf("no usable response: %w", err)
 	case errors.Is(err, context.DeadlineExceeded): // the dialer's own timeout: it must not pass for the end of ctx
 		err = errors.New(err.Error())

@@ -87,7 +87,7 @@ func TestLog_fields(t *testing.T) {
 			}
 		}
 		want := []map[string]any{
-			line(0, 0, "error", `no connection to the service: no\u001b[2J route`), line(201, len(record), "job_status", "active"),
+			line(0, 0, "error", `create job: no connection to the service: no\u001b[2J route`), line(201, len(record), "job_status", "active"),
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("log (-want +got):\n%s", diff)

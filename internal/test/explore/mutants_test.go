@@ -31,7 +31,7 @@ func mutants() map[string]mutant {
 	const create, message = "create", "message"
 	return map[string]mutant{
 		"an unknown outcome is not taken for a refusal": {
-			"agentapi/classify.go", "	return nil, c.newError(r, ErrUnknownOutcome, got, err)\n}", "	return nil, c.newError(r, ErrRefused, got, err)\n}", create,
+			"agentapi/classify.go", "	return nil, c.newError(call, ErrUnknownOutcome, got, err)\n}", "	return nil, c.newError(call, ErrRefused, got, err)\n}", create,
 		},
 		"the provider waits for the response": {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
 		"the id is in the state before the wait": {
