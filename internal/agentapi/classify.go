@@ -37,7 +37,7 @@ func (c *Client) jobIn(call apiCall, got *response) (*Job, error) {
 	case err != nil && isWebPage(got.header, got.body):
 		return nil, ErrWebPage
 	case err == nil && call.jobID != "" && job.ID != call.jobID:
-		return nil, fmt.Errorf("%w: %s", ErrWrongJob, job.ID)
+		return nil, fmt.Errorf("%w: %s", errWrongJob, job.ID)
 	}
 	return job, err
 }
@@ -75,7 +75,7 @@ func (c *Client) classifyGet(call apiCall, got *response, err error) (*Job, *Err
 		switch {
 		case noJob == nil:
 			return job, nil
-		case errors.Is(noJob, ErrWebPage), errors.Is(noJob, ErrWrongJob):
+		case errors.Is(noJob, ErrWebPage), errors.Is(noJob, errWrongJob):
 			return nil, c.newError(call, ErrRefused, got, noJob)
 		}
 		failure := c.newError(call, ErrUnavailable, got, cmp.Or(err, noJob))
@@ -95,7 +95,7 @@ func (c *Client) classifyGet(call apiCall, got *response, err error) (*Job, *Err
 // newError describes a failure with what the response contains about it.
 func (c *Client) newError(call apiCall, class error, got *response, err error) *Error {
 	failure := call.fail(class, err)
-	failure.Request = call.method() + " " + escape.Printable(c.config.Key.mask(call.url(c.config.BaseURL)))
+	failure.Endpoint = call.method() + " " + escape.Printable(c.config.Key.mask(call.url(c.config.BaseURL)))
 	if !errors.Is(class, ErrNotSent) || got.status != 0 { // else it stays that of an earlier 429
 		failure.StatusCode = got.status
 	}

@@ -31,7 +31,7 @@ func TestClassify(t *testing.T) {
 		"no connection":          {create, response{}, cut, ErrNotSent, cut},
 		"no response":            {create, response{isBegun: true}, cut, ErrUnknownOutcome, cut},
 		"C07 200":                {create, response{status: 200, body: []byte(record)}, nil, nil, nil},
-		"message, another job":   {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, ErrUnknownOutcome, ErrWrongJob},
+		"message, another job":   {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, ErrUnknownOutcome, errWrongJob},
 		"201 cut short":          {create, response{status: 201, body: []byte(record[:20])}, cut, ErrUnknownOutcome, cut},
 		"201, half sent":         {create, response{status: 201, isBegun: true, isCut: true, body: []byte(record)}, nil, nil, nil},
 		"201, half sent, no id":  {create, response{status: 201, isBegun: true, isCut: true}, nil, ErrUnknownOutcome, errNoObject},
@@ -50,7 +50,7 @@ func TestClassify(t *testing.T) {
 		"GET 404 type alone": {get, response{status: 404, header: xhtml}, nil, ErrRefused, ErrWebPage},
 		"GET 200 labelled":   {get, response{status: 200, header: html, body: []byte(" " + record)}, nil, nil, nil},
 		"GET 200, no id":     {get, response{status: 200, body: []byte(`{"status":"active"}`)}, nil, ErrUnavailable, errNoID},
-		"GET wrong id":       {get, response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, ErrRefused, ErrWrongJob},
+		"GET wrong id":       {get, response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, ErrRefused, errWrongJob},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,29 +91,21 @@ func TestClassify_everyStatus(t *testing.T) {
 			if failure == nil || failure.StatusCode != status {
 				t.Fatalf("%d %s: %v", status, form, failure)
 			}
-			reason := ReasonOther
-			switch {
-			case status/100 != 4 || form == "HTML" || slices.Contains([]int{401, 402, 403, 404, 407, 408, 421, 425, 426, 429, 499}, status):
-			case slices.Contains([]int{413, 414, 415, 431}, status):
-				reason = ReasonRequest
-			default:
-				reason = ReasonJob
-			}
-			if got := ReasonOf(failure); got != reason {
-				t.Errorf("%d %s: the refusal speaks of %d, want %d", status, form, got, reason)
+			mayMean := status/100 == 4 && form != "HTML" &&
+				!slices.Contains([]int{401, 402, 403, 404, 407, 408, 413, 414, 415, 421, 425, 426, 429, 431, 499}, status)
+			if got := MayMeanClosed(failure); got != mayMean {
+				t.Errorf("%d %s: the refusal may mean that the job is closed: %t, want %t", status, form, got, mayMean)
 			}
 			_, read := c.classifyGet(apiCall{op: OpGet}, &response{status: status, body: []byte(body)}, nil)
 			isDown := status >= 500 || slices.Contains([]int{408, 425, 429}, status) || status/100 == 2 && (form == "nothing" || form == "truncated")
 			isGone := (status == 404 || status == 410) && form != "HTML"
-			if errors.Is(read, ErrUnavailable) != isDown || errors.Is(read, ErrRefused) == isDown || errors.Is(read, ErrNotFound) != isGone || ReasonOf(read) != ReasonOther {
-				t.Errorf("%d %s to a GET: %v, %v, speaks of %d", status, form, read.Class, read, ReasonOf(read))
+			if errors.Is(read, ErrUnavailable) != isDown || errors.Is(read, ErrRefused) == isDown || errors.Is(read, ErrNotFound) != isGone || MayMeanClosed(read) {
+				t.Errorf("%d %s to a GET: %v, %v, may mean closed: %t", status, form, read.Class, read, MayMeanClosed(read))
 			}
 			handled := status == 303 || status == 304 || status == 408 || status == 499 // perhaps
 			for target, want := range map[error]bool{
 				ErrRefused: status >= 300 && status < 500 && !handled, ErrUnknownOutcome: status < 300 || status >= 500 || handled,
-				ErrKeyRejected: status == 401 || status == 403, ErrForbidden: status == 403,
-				ErrNotFound: status == 404 && form != "HTML", ErrRedirected: status/100 == 3,
-				ErrWebPage: form == "HTML" && status/100 != 3, ErrNotSent: false, ErrUnavailable: false,
+				ErrNotFound: status == 404 && form != "HTML", ErrWebPage: form == "HTML" && status/100 != 3, ErrNotSent: false, ErrUnavailable: false,
 			} {
 				if errors.Is(failure, target) != want {
 					t.Errorf("%d %s: %q is %t", status, form, target, !want)

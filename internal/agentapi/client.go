@@ -115,7 +115,7 @@ func (c *Client) post(ctx context.Context, call apiCall, body NewJob, recorder R
 			continue
 		case errors.Is(failure, errPaused):
 			continue
-		case failure.Request == "" || !errors.Is(failure, ErrNotSent) || errors.Is(failure, ErrCertificate):
+		case failure.Endpoint == "" || !errors.Is(failure, ErrNotSent) || errors.Is(failure, ErrCertificate):
 			return nil, failure
 		case failed == 0:
 			firstFailure = time.Now()

@@ -39,27 +39,16 @@ var (
 	ErrUnavailable = errors.New("service unavailable")
 )
 
-// Causes, for errors.Is. An *Error matches those of its status too.
+// Causes, for errors.Is.
 var (
-	// ErrKeyRejected matches the responses 401 and 403.
-	ErrKeyRejected = errors.New("key not accepted")
-	// ErrForbidden matches the response 403: the key is known but not allowed to do this.
-	ErrForbidden = errors.New("forbidden")
-	// ErrPaymentRequired matches the response 402: no credits, or no plan that allows it.
-	ErrPaymentRequired = errors.New("payment required")
 	// ErrNotFound matches a response 404 that has persisted and is no web page. For a GET, 410
 	// means the same; for a message it means that the job exists but is closed.
 	ErrNotFound = errors.New("not found")
 	// ErrWebPage matches an HTML response: something other than the service responded.
 	ErrWebPage = errors.New("the response is a web page, not the service's JSON")
-	// ErrWrongJob matches a record with another id than the requested one.
-	ErrWrongJob = errors.New("the response is the record of another job")
 	// ErrPauseTooLong matches a call that the pause for the service's rate limit
 	// would delay beyond its deadline.
 	ErrPauseTooLong = errors.New("the pause for the service's rate limit exceeds the remaining time")
-	// ErrRedirected matches a 3xx response. Redirects are never followed: the key
-	// is sent only where the user configured it.
-	ErrRedirected = errors.New("redirected")
 	// ErrCertificate matches a server certificate that could not be verified.
 	ErrCertificate = errors.New("the server's certificate could not be verified")
 	// ErrHandshake matches a TLS handshake that failed although the connection did not: they have
@@ -69,11 +58,14 @@ var (
 	ErrProxyRefused = errors.New("the proxy refused the connection")
 )
 
+// errWrongJob is a record with another id than the requested one.
+var errWrongJob = errors.New("the response is the record of another job")
+
 // Error is the failure of one call.
 type Error struct {
 	Op         Op
 	Class      error         // one of the classes
-	Request    string        // method and URL; empty when none was tried
+	Endpoint   string        // method and URL; empty when none was tried
 	StatusCode int           // of the last HTTP response; 0 without one
 	Detail     string        // the service's error message: escaped, cut, the key masked
 	RetryAfter time.Duration // how long the service asked to wait; 0 when it did not
@@ -109,61 +101,44 @@ func (e *Error) Response() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is matches the sentinels of the class and of the status.
+// Is matches the class, and ErrNotFound by the status.
 func (e *Error) Is(target error) bool {
-	switch target {
-	case e.Class:
-		return true
-	case ErrKeyRejected:
-		return e.StatusCode == http.StatusUnauthorized || e.StatusCode == http.StatusForbidden
-	case ErrForbidden:
-		return e.StatusCode == http.StatusForbidden
-	case ErrPaymentRequired:
-		return e.StatusCode == http.StatusPaymentRequired
-	case ErrNotFound:
+	if target == ErrNotFound {
 		isGone := e.StatusCode == http.StatusGone && e.Op == OpGet
 		return (isGone || e.StatusCode == http.StatusNotFound) && e.Class != ErrUnavailable && !errors.Is(e.Err, ErrWebPage)
-	case ErrRedirected:
-		return e.StatusCode >= 300 && e.StatusCode < 400
 	}
-	return false
+	return target == e.Class
 }
+
+// IsKeyRejected reports a response 401 or 403.
+func (e *Error) IsKeyRejected() bool {
+	return e.StatusCode == http.StatusUnauthorized || e.StatusCode == http.StatusForbidden
+}
+
+// IsRedirect reports a 3xx response. Redirects are never followed: the key is sent only where the
+// user configured it.
+func (e *Error) IsRedirect() bool { return e.StatusCode/100 == 3 }
 
 // MustFix reports whether a refusal has a reason that would refuse another job's request, too.
-func MustFix(err error) bool {
-	return errors.Is(err, ErrKeyRejected) || errors.Is(err, ErrPaymentRequired) || errors.Is(err, ErrWebPage) || errors.Is(err, ErrRedirected)
+func (e *Error) MustFix() bool {
+	return e.IsKeyRejected() || e.StatusCode == http.StatusPaymentRequired || e.IsRedirect() || errors.Is(e, ErrWebPage)
 }
 
-// Reason is what the refusal of a message speaks of.
-type Reason int
-
-// The reasons.
-const (
-	// ReasonOther: neither the message nor its job, but for example the key or a proxy. It is also the
-	// reason of an error that is no refusal.
-	ReasonOther Reason = iota
-	// ReasonRequest: the size or the form of the request. No job would accept it.
-	ReasonRequest
-	// ReasonJob: the job, or the prompt. Which status the service uses for a job that accepts no
-	// messages is not known.
-	ReasonJob
-)
-
-// ReasonOf returns what the refusal of a message speaks of, by its status.
-func ReasonOf(err error) Reason {
+// MayMeanClosed reports whether the refusal of a message may be about its job, or the prompt. Which
+// status the service uses for a job that accepts no messages is not known, so it is any but those that
+// are about something else.
+func MayMeanClosed(err error) bool {
 	failure, ok := errors.AsType[*Error](err)
-	if !ok || failure.Op != OpMessage || !errors.Is(failure, ErrRefused) || MustFix(failure) {
-		return ReasonOther
+	if !ok || failure.Op != OpMessage || !errors.Is(failure, ErrRefused) || failure.MustFix() {
+		return false
 	}
 	switch failure.StatusCode {
-	case http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType,
-		http.StatusRequestHeaderFieldsTooLarge:
-		return ReasonRequest
-	case http.StatusNotFound, http.StatusProxyAuthRequired, http.StatusMisdirectedRequest, http.StatusTooEarly,
-		http.StatusUpgradeRequired, http.StatusTooManyRequests:
-		return ReasonOther
+	case http.StatusNotFound, http.StatusProxyAuthRequired, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong,
+		http.StatusUnsupportedMediaType, http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusUpgradeRequired,
+		http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge:
+		return false
 	}
-	return ReasonJob
+	return true
 }
 
 // message finds the service's error message: a string under "error" or

@@ -196,7 +196,7 @@ func (f *failures) count(failure *Error) bool {
 // isSetup reports whether a single read is refused because of the key or the connection before
 // either has worked: they were never good, and a person waits to hear it.
 func (f *failures) isSetup(failure *Error) bool {
-	isKey := errors.Is(failure, ErrKeyRejected) && !errors.Is(failure, ErrWebPage) // a web page is a firewall's
+	isKey := failure.IsKeyRejected() && !errors.Is(failure, ErrWebPage) // a web page is a firewall's
 	return !f.isPoll && !f.client.worked.Load() && (isKey || failure.StatusCode == 0)
 }
 

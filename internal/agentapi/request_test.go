@@ -75,8 +75,8 @@ func TestExchange_C12_requests(t *testing.T) {
 		_, err := call(ctx)
 		cancel()
 		failure, _ := errors.AsType[*Error](err)
-		if named := want[i].Method + " https://" + c.config.BaseURL.Host + strings.Replace(want[i].Target, canary, masked, 1); failure == nil || failure.Request != named {
-			t.Errorf("%v, of the request %q, want %q", err, failure.Request, named)
+		if named := want[i].Method + " https://" + c.config.BaseURL.Host + strings.Replace(want[i].Target, canary, masked, 1); failure == nil || failure.Endpoint != named {
+			t.Errorf("%v, of %q, want %q", err, failure.Endpoint, named)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func TestCheckIDs(t *testing.T) {
 		} {
 			job, err := call()
 			failure, _ := errors.AsType[*Error](err)
-			if job != nil || failure == nil || failure.Request != "" || !errors.Is(err, ErrNotSent) || !errors.Is(err, errBadID) {
+			if job != nil || failure == nil || failure.Endpoint != "" || !errors.Is(err, ErrNotSent) || !errors.Is(err, errBadID) {
 				t.Errorf("%s with id %q: %v, %v, want errBadID", name, id, job, err)
 			}
 		}

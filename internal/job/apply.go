@@ -83,7 +83,7 @@ func (c applyCall) sayOutcome(outcome send.Outcome, request send.Request, isOwn 
 // noteRefusal notes that a job which has finished has refused a message: a service may refuse messages
 // to every such job. So the job counts as closed, and the next plan replaces it.
 func (c applyCall) noteRefusal(ctx context.Context, outcome *send.Outcome, request send.Request) {
-	if agentapi.ReasonOf(outcome.Err) != agentapi.ReasonJob {
+	if !agentapi.MayMeanClosed(outcome.Err) {
 		return
 	}
 	shown, err := c.provider.Sender.Client.ReadJob(ctx, request.Project, request.JobID)

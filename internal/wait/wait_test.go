@@ -62,7 +62,7 @@ func TestWait(t *testing.T) {
 		"M02 when resumed":      {after: Messaged, ago: 57 * time.Second, answers: all(completed), status: completed, unseen: true, lo: 3, hi: 4.2},
 		"M02 resumed later":     {after: Messaged, ago: time.Minute, answers: all(completed), status: completed, unseen: true, polls: 1},
 		"M02 other clock ahead": {after: Messaged, ago: -time.Hour, answers: all(completed), status: completed, unseen: true, lo: 60, hi: 66.6},
-		"P07 401":               {answers: all(active, fault401), status: active, is: agentapi.ErrKeyRejected, last: fault401, polls: 2, hi: 1},
+		"P07 401":               {answers: all(active, fault401), status: active, is: fault401, last: fault401, polls: 2, hi: 1},
 		"P07 as time runs out":  {answers: all(active, fault401), latency: 40 * time.Second, limit: timeout, status: active, is: expired, last: fault401, polls: 2, lo: 60, hi: 60},
 		"P01 the status":        {answers: all(active, odd), limit: timeout, status: odd, is: expired, lo: 60, hi: 60},
 		"P02 no status":         {answers: all(active, noStatus), limit: timeout, status: active, is: expired, last: errNoStatus, lo: 60, hi: 60},

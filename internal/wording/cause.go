@@ -66,7 +66,7 @@ func failedCall(failure *agentapi.Error) string {
 	}
 	switch {
 	case failure.Detail == "":
-	case errors.Is(failure, agentapi.ErrRedirected):
+	case failure.IsRedirect():
 		parts = append(parts, `redirecting to "`+failure.Detail+`"`)
 	default:
 		parts = append(parts, `error message "`+failure.Detail+`"`)
@@ -79,8 +79,8 @@ func failedCall(failure *agentapi.Error) string {
 		parts = append(parts, tries+failure.Lasted.Round(time.Second).String())
 	}
 	text := strings.Join(parts, ", ")
-	if failure.Request != "" {
-		text += " (" + failure.Request + ")" // it often shows what is wrong with base_url or the project
+	if failure.Endpoint != "" {
+		text += " (" + failure.Endpoint + ")" // it often shows what is wrong with base_url or the project
 	}
 	return text
 }
@@ -106,19 +106,19 @@ func hint(err error) string {
 			"allows connections to the host of base_url. To reach the service without it, add that host to NO_PROXY."
 	case errors.Is(err, agentapi.ErrWebPage) && failure.StatusCode < http.StatusInternalServerError:
 		return "Something other than the agent service responded. Check base_url, and whether a proxy or a login page is in between."
-	case errors.Is(err, agentapi.ErrForbidden):
+	case failure.StatusCode == http.StatusForbidden:
 		return "Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may lack the required scope, " +
 			"or may not be allowed from this address."
-	case errors.Is(err, agentapi.ErrKeyRejected):
+	case failure.IsKeyRejected():
 		return "Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may be unknown to this service, or expired."
-	case errors.Is(err, agentapi.ErrPaymentRequired):
+	case failure.StatusCode == http.StatusPaymentRequired:
 		return "Check credits and plan in the service's dashboard."
 	case failure.StatusCode == http.StatusRequestEntityTooLarge:
 		return "Shorten the prompt."
-	case errors.Is(err, agentapi.ErrRedirected):
+	case failure.IsRedirect():
 		return "Redirects are not followed, because the key is sent to base_url only. " +
 			"Check base_url, and whether a proxy or a login page is in between."
-	case errors.Is(err, agentapi.ErrNotFound) && strings.Contains(failure.Request, "/v2/v2/agent/"):
+	case errors.Is(err, agentapi.ErrNotFound) && strings.Contains(failure.Endpoint, "/v2/v2/agent/"):
 		return "Remove /v2 from base_url: the provider adds it."
 	case errors.Is(err, agentapi.ErrNotFound) && failure.Op == agentapi.OpCreate:
 		return "Check base_url, project_id and the key: each of them can cause this response."

@@ -125,7 +125,7 @@ func whyNot(outcome send.Outcome, r send.Request) Text {
 		return refused + rateLimited
 	case !errors.Is(failure, agentapi.ErrRefused):
 		return notSent
-	case r.Kind() == send.Create || isAction(r) || agentapi.MustFix(failure):
+	case r.Kind() == send.Create || isAction(r) || failure.MustFix():
 		return refused + mustFix
 	case outcome.BecameClosed:
 		return refused + refusedByClosed

@@ -45,7 +45,7 @@ func TestHint(t *testing.T) {
 		"410 for a read":     {agentapi.Error{Op: agentapi.OpGet, StatusCode: 410}, "still keeps the job"},
 		"410 for a message":  {agentapi.Error{Op: agentapi.OpMessage, StatusCode: 410}, ""},
 		"404, base_url with /v2": {
-			agentapi.Error{Op: agentapi.OpCreate, StatusCode: 404, Request: "POST https://api.example.com/v2/v2/agent/proj_1/job"},
+			agentapi.Error{Op: agentapi.OpCreate, StatusCode: 404, Endpoint: "POST https://api.example.com/v2/v2/agent/proj_1/job"},
 			"Remove /v2 from base_url",
 		},
 		"pause too long":    {agentapi.Error{Op: agentapi.OpCreate, StatusCode: 429, Err: agentapi.ErrPauseTooLong}, "raise timeouts"},
