@@ -12,7 +12,7 @@ import (
 // callContext acts as the context of a call until the call returns, and then as one that
 // has ended. The framework (as of 1.19) keeps the context of every call until the process
 // ends, and with it 20 KB of loggers and gRPC stream: with 1,000 jobs, 155 MiB in a plan
-// instead of 35.
+// instead of 35. So each method of server that a CLI calls for each job uses it.
 type callContext struct {
 	of atomic.Pointer[context.Context]
 }

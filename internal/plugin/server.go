@@ -101,18 +101,6 @@ func (s *server) ImportResourceState(
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ImportResourceState)
 }
 
-func (s *server) MoveResourceState(
-	ctx context.Context, req *tfprotov6.MoveResourceStateRequest,
-) (*tfprotov6.MoveResourceStateResponse, error) {
-	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.MoveResourceState)
-}
-
-func (s *server) GenerateResourceConfig(
-	ctx context.Context, req *tfprotov6.GenerateResourceConfigRequest,
-) (*tfprotov6.GenerateResourceConfigResponse, error) {
-	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.GenerateResourceConfig)
-}
-
 func (s *server) ValidateDataResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest,
 ) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
@@ -121,28 +109,6 @@ func (s *server) ValidateDataResourceConfig(
 
 func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ReadDataSource)
-}
-
-func (s *server) ValidateListResourceConfig(
-	ctx context.Context, req *tfprotov6.ValidateListResourceConfigRequest,
-) (*tfprotov6.ValidateListResourceConfigResponse, error) {
-	return callThenRelease(ctx, s, req, s.ListResourceServer.ValidateListResourceConfig)
-}
-
-// ListResource releases ctx when the results have been read.
-func (s *server) ListResource(ctx context.Context, req *tfprotov6.ListResourceRequest) (*tfprotov6.ListResourceServerStream, error) {
-	ctx, release := s.releasable(ctx)
-	stream, err := s.ListResourceServer.ListResource(ctx, req)
-	if err != nil {
-		release()
-		return nil, err
-	}
-	results := stream.Results
-	stream.Results = func(push func(tfprotov6.ListResourceResult) bool) {
-		defer release()
-		results(push)
-	}
-	return stream, nil
 }
 
 func (s *server) PlanAction(ctx context.Context, req *tfprotov6.PlanActionRequest) (*tfprotov6.PlanActionResponse, error) {
