@@ -66,7 +66,7 @@ func (w Waiter) Wait(ctx context.Context, target Target) (last *agentapi.Job, sa
 	p := progress{target: target, start: start}
 	var pause time.Duration
 	if target.After == Created { // after a message, a poll at once mostly sees the job active
-		pause = w.Schedule.first()
+		pause = w.Schedule.next(0)
 	}
 	for {
 		var job *agentapi.Job
@@ -192,18 +192,12 @@ func (e *Error) Unwrap() error { return e.Err }
 // lasted, so that the delay stays in proportion to the job, within bounds and with
 // 10% jitter.
 type Schedule struct {
-	Min time.Duration // shortest interval; the first is twice as long
+	Min time.Duration // shortest interval
 	Max time.Duration // longest interval
 }
 
-// first is the time until the first poll of a new job.
-func (s Schedule) first() time.Duration { return jitter(min(2*s.Min, s.Max)) }
-
 // next is the time until the poll after one made when the wait had lasted for age.
 func (s Schedule) next(age time.Duration) time.Duration {
-	return jitter(min(max(age/10, s.Min), s.Max))
-}
-
-func jitter(interval time.Duration) time.Duration {
+	interval := min(max(age/10, s.Min), s.Max)
 	return interval - interval/10 + rand.N(interval/5+1)
 }
