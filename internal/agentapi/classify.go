@@ -26,15 +26,12 @@ func refuses(status int) bool {
 	return status >= 300 && status < 500
 }
 
-// isSuccess reports whether the status is a success: no other response can have a job record.
-func (r *response) isSuccess() bool { return r.status/100 == 2 }
-
 // jobIn returns the record in a response. If a record is complete, it does not matter what became
 // of the rest of the response.
 func (c *Client) jobIn(call apiCall, got *response) (*Job, error) {
 	job, err := decodeJob(got.body, c.config.Key)
 	switch {
-	case err != nil && isWebPage(got.header, got.body):
+	case err != nil && got.isWebPage():
 		return nil, ErrWebPage
 	case err == nil && call.jobID != "" && job.ID != call.jobID:
 		return nil, fmt.Errorf("%w: %s", errWrongJob, job.ID)
@@ -108,7 +105,7 @@ func (c *Client) newError(call apiCall, class error, got *response, err error) *
 		detail = c.config.Key.mask(got.header.Get("Location"))
 	default:
 		detail, failure.RetryAfter = got.message(c.config.Key), retryAfter(got.header)
-		if err == nil && isWebPage(got.header, got.body) {
+		if err == nil && got.isWebPage() {
 			failure.Err = ErrWebPage
 		}
 	}

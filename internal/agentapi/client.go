@@ -9,25 +9,13 @@ package agentapi
 import (
 	"context"
 	"crypto/x509"
-	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
-)
-
-const (
-	// postPause and getPause are the longest first pauses after a 429 without
-	// Retry-After. The known limit on POSTs is hourly; none on GETs is documented.
-	postPause = 10 * time.Second
-	getPause  = time.Second
 )
 
 // Config is what a Client needs. What may be nil says so; the rest is required.
@@ -61,102 +49,7 @@ func New(config Config) *Client {
 		config:        config,
 		postTransport: post,
 		getTransport:  get,
-		gets:          limiter{base: getPause, most: time.Minute},
+		gets:          limiter{base: time.Second, most: time.Minute}, // no limit is documented
 		polls:         rate.NewLimiter(rate.Limit(config.MaxPollsPerSecond), max(1, int(config.MaxPollsPerSecond/10))),
 	}
-}
-
-// Recorder records the outcome of a POST, so that a crash does not lose it. Claim is called
-// when an attempt has its turn and a connection, BeforeBody just before its body is sent, and one of
-// the others, before anything is logged, when the response names the job, when the attempt had
-// no effect, or when its outcome is unknown. After an error of Claim or BeforeBody nothing is sent.
-// After one of Claim, no other method is called.
-type Recorder interface {
-	Claim() error
-	BeforeBody() error
-	Accepted(jobID string)
-	Withdrawn()
-	Unknown()
-}
-
-// NewJob is the body of the POST that creates a job.
-type NewJob struct {
-	Prompt string `json:"prompt,omitempty"`
-}
-
-// CreateJob starts a job. Once the request is being sent, ctx no longer cancels the
-// call, which waits for the response up to the request timeout: a lost response is
-// a lost job. The error is an *Error.
-func (c *Client) CreateJob(ctx context.Context, projectID string, body NewJob, recorder Recorder) (*Job, error) {
-	return c.post(ctx, apiCall{op: OpCreate, projectID: projectID}, body, recorder)
-}
-
-// SendMessage sends a follow-up prompt to a job, by the rules of CreateJob.
-func (c *Client) SendMessage(ctx context.Context, projectID, jobID, prompt string, recorder Recorder) (*Job, error) {
-	return c.post(ctx, apiCall{op: OpMessage, projectID: projectID, jobID: jobID}, NewJob{Prompt: prompt}, recorder)
-}
-
-func (c *Client) post(ctx context.Context, call apiCall, body NewJob, recorder Recorder) (*Job, error) {
-	if err := call.checkIDs(); err != nil {
-		return nil, err
-	}
-	call.body, _ = json.Marshal(body) // a text can always be encoded
-	call.recorder = recorder
-	posts := c.postLimiter(call.projectID)
-	call.isPaused = func() bool { return posts.pause() > 0 }
-	var firstFailure time.Time
-	for failed := 0; ; {
-		job, failure := c.attempt(ctx, posts, call)
-		switch {
-		case failure == nil:
-			return job, nil
-		case errors.Is(failure, ErrRefused) && failure.StatusCode == http.StatusTooManyRequests:
-			failed, call.status = 0, failure.StatusCode
-			continue
-		case errors.Is(failure, errPaused):
-			continue
-		case failure.Endpoint == "" || !errors.Is(failure, ErrNotSent) || errors.Is(failure, ErrCertificate):
-			return nil, failure
-		case failed == 0:
-			firstFailure = time.Now()
-		}
-		pause := backoff(failed)
-		failed++
-		isRefused := failed >= fewestRefusals && (errors.Is(failure, ErrHandshake) || errors.Is(failure, ErrProxyRefused))
-		if isRefused || time.Since(firstFailure)+pause > retryLimit || sleep.For(ctx, pause) != nil {
-			failure.Lasted = time.Since(firstFailure)
-			return nil, failure
-		}
-	}
-}
-
-// attempt sends a POST once, when its turn has come. The failure has no endpoint if its turn did not
-// come, or if an obstacle stopped it before its body was sent.
-func (c *Client) attempt(ctx context.Context, posts *postLimiter, call apiCall) (*Job, *Error) {
-	if err := posts.acquire(ctx); err != nil {
-		return nil, call.fail(ErrNotSent, err)
-	}
-	defer posts.slots.Release(1) // also if the recorder panics
-	got, err := c.exchange(ctx, c.postTransport, call)
-	posts.responded(got)
-	job, failure := c.classifyPost(call, got, err)
-	switch {
-	case failure == nil:
-		c.worked.Store(true)
-		call.recorder.Accepted(job.ID)
-	case errors.Is(failure, ErrUnknownOutcome):
-		call.recorder.Unknown()
-	case got.isClaimed:
-		call.recorder.Withdrawn()
-	}
-	c.logExchange(ctx, call, got, job, failure, posts.pause())
-	return job, failure
-}
-
-// postLimiter returns the limiter of a project's POSTs.
-func (c *Client) postLimiter(projectID string) *postLimiter {
-	value, _ := c.posts.LoadOrStore(projectID, &postLimiter{
-		limiter: limiter{base: postPause, most: time.Hour}, slots: semaphore.NewWeighted(maxConcurrent),
-	})
-	return value.(*postLimiter) //nolint:errcheck,forcetypeassert // nothing else is stored there
 }

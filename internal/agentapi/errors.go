@@ -4,7 +4,6 @@
 package agentapi
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -139,34 +138,4 @@ func MayMeanClosed(err error) bool {
 		return false
 	}
 	return true
-}
-
-// message finds the service's error message: a string under "error" or
-// "message", an object with a "message" under "error", problem+json's "detail" or
-// "title", or the text itself. A web page contains nothing useful.
-func (r *response) message(key Key) string {
-	if isWebPage(r.header, r.body) {
-		return ""
-	}
-	fields, err := decodeObject(r.body)
-	if err != nil {
-		return strings.TrimSpace(key.mask(string(r.body)))
-	}
-	for _, name := range []string{"error", "message", "detail", "title"} {
-		nested, _ := decodeObject(fields[name])
-		for _, value := range []json.RawMessage{fields[name], nested["message"]} {
-			if text := key.text(value); text != nil {
-				return *text
-			}
-		}
-	}
-	return ""
-}
-
-// isWebPage believes the body before its label: some services label JSON as HTML.
-func isWebPage(header http.Header, body []byte) bool {
-	kind := strings.ToLower(header.Get("Content-Type"))
-	start := strings.TrimSpace(string(body[:min(len(body), 64)]))
-	labelled := strings.HasPrefix(kind, "text/html") || strings.HasPrefix(kind, "application/xhtml")
-	return strings.HasPrefix(start, "<") || labelled && !strings.HasPrefix(start, "{")
 }

@@ -33,7 +33,7 @@ func mutants() map[string]mutant {
 		"an unknown outcome is not taken for a refusal": {
 			"agentapi/classify.go", "	return nil, c.newError(call, ErrUnknownOutcome, got, err)\n}", "	return nil, c.newError(call, ErrRefused, got, err)\n}", create,
 		},
-		"the provider waits for the response": {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
+		"the provider waits for the response": {"agentapi/exchange.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
 		"the id is in the state before the wait": {
 			"job/apply.go", "	c.marks.holder = operation.Holder()\n	c.save(ctx, c.job)\n", "	c.marks.holder = operation.Holder()\n	if !c.isCreate {\n		c.save(ctx, c.job)\n	}\n", create,
 		},
