@@ -125,15 +125,12 @@ func (b postBody) Read(p []byte) (int, error) {
 	d := b.delivery
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if !d.isBegun && !d.isWithdrawn {
+		d.obstacle = d.beforeBody()
+		d.isBegun, d.isWithdrawn = d.obstacle == nil, d.obstacle != nil
+	}
 	if d.isWithdrawn {
 		return 0, context.Canceled
-	}
-	if !d.isBegun {
-		if d.obstacle = d.beforeBody(); d.obstacle != nil {
-			d.isWithdrawn = true
-			return 0, d.obstacle
-		}
-		d.isBegun = true
 	}
 	d.isCut = d.isCut || d.unread > 0 && d.conn != nil && d.conn.isBroken.Load()
 	n, err := b.Reader.Read(p)

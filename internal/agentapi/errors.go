@@ -72,13 +72,6 @@ type Error struct {
 	Lasted     time.Duration // of a refused GET: how long there was no other response; of others: how long they were tried
 }
 
-// unproven is a failed GET that may be temporary, because nothing has shown that it persists.
-func (e *Error) unproven() *Error {
-	failure := *e
-	failure.Class, failure.Lasted = ErrUnavailable, 0
-	return &failure
-}
-
 // Error describes the call, the response and the cause, safe to show.
 func (e *Error) Error() string {
 	cause := ""

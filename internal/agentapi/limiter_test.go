@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 // Neither the rush before a 429 nor the one after its pause is wider than the slots, and
@@ -36,7 +38,7 @@ func TestLimiter_first429(t *testing.T) {
 		var recorded atomic.Int64
 		call := func(project string) {
 			all.Go(func() {
-				if _, err := c.CreateJob(t.Context(), project, NewJob{Prompt: "x"}, counter{&recorded, 0}); err != nil {
+				if _, err := c.CreateJob(t.Context(), project, NewJob{Prompt: "x"}, counter{&recorded}); err != nil {
 					t.Errorf("%s: %v", project, err)
 				}
 			})
@@ -71,48 +73,55 @@ func TestLimiter_first429(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("POSTs (-want +got):\n%s", diff)
 		}
+		if f.dials != len(f.posts) {
+			t.Errorf("%d connections for %d POSTs: some were opened in the pause", f.dials, len(f.posts))
+		}
 		if failures := c.postLimiter("p").growth; failures != 1 {
 			t.Errorf("%d pauses, want 1", failures)
 		}
 	})
 }
 
-// A pause that begins while a POST is being recorded holds it, too. Red without: isPaused in stopped.
-func TestLimiter_pauseWhileRecording(t *testing.T) {
+// A pause that begins while a POST connects holds it, and it is not claimed. One that begins during the claim
+// withdraws that.
+func TestLimiter_pauseBegins(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := &fakeService{answers: []answer{accepted, limited("60"), accepted}} // the first POST is recorded when the second is refused
-		c := newFakeClient(t, f)
-		start := time.Now()
-		var all sync.WaitGroup
-		for _, latency := range []time.Duration{5 * time.Second, 0} {
-			all.Go(func() {
-				if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, counter{new(atomic.Int64), latency}); err != nil {
-					t.Error(err)
-				}
-			})
-			synctest.Wait()
-		}
-		all.Wait()
-		for _, at := range f.posts[1:] {
-			if at.Sub(start) < time.Minute {
-				t.Errorf("a POST after %v, in the pause", at.Sub(start))
+	connecting := accepted
+	connecting.dial = func(ctx context.Context) error { return sleep.For(ctx, time.Second) }
+	for name, tc := range map[string]struct {
+		first answer
+		claim time.Duration // it takes
+		calls []string
+	}{
+		"while it connects":   {connecting, 0, []string{"claim", "body", "accepted job_1"}},
+		"while it is claimed": {accepted, 5 * time.Second, []string{"claim", "withdrawn", "claim", "body", "accepted job_1"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fakeService{answers: []answer{tc.first, limited("60"), accepted}} // the second one is refused at once
+			c := newFakeClient(t, f)
+			start := time.Now()
+			var all sync.WaitGroup
+			held := &recorder{latency: tc.claim}
+			for _, r := range []Recorder{held, new(recorder)} {
+				all.Go(func() {
+					if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, r); err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+				})
+				synctest.Wait()
 			}
-		}
-		if len(f.posts) != 3 {
-			t.Errorf("%d POSTs, want 3", len(f.posts))
-		}
-	})
+			all.Wait()
+			if took := time.Since(start); took < time.Minute || len(f.posts) != 3 || !slices.Equal(held.calls, tc.calls) {
+				t.Errorf("%s: %d POSTs in %v, want 3 in a minute; %q, want %q", name, len(f.posts), took, held.calls, tc.calls)
+			}
+		})
+	}
 }
 
-// counter counts the records without an outcome. Each takes its time.
-type counter struct {
-	*atomic.Int64
+// counter counts the claims without an outcome.
+type counter struct{ *atomic.Int64 }
 
-	latency time.Duration
-}
-
-func (c counter) Claim() error      { time.Sleep(c.latency); c.Add(1); return nil }
+func (c counter) Claim() error      { c.Add(1); return nil }
 func (c counter) BeforeBody() error { return nil }
 func (c counter) Accepted(string)   { c.Add(-1) }
 func (c counter) Withdrawn()        { c.Add(-1) }
@@ -190,4 +199,21 @@ func TestLimiter_growingPause(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What was sent before a pause says nothing about its length, however late its response comes.
+func TestLimiter_lateResponse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &limiter{base: 10 * time.Second, most: time.Hour}
+		early := time.Now()
+		for _, wait := range []time.Duration{time.Second, 10 * time.Second} {
+			time.Sleep(wait)
+			l.responded(&response{began: time.Now(), status: 429})
+			l.responded(&response{began: early, status: 201})
+		}
+		if pause := l.pause(); pause < 15*time.Second {
+			t.Errorf("the second pause is %v, want at least 15s", pause)
+		}
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +27,8 @@ func TestCreateJob(t *testing.T) {
 	hanging, tooLate := accepted, accepted
 	hanging.dial = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	tooLate.dial = func(ctx context.Context) error { <-ctx.Done(); return nil }
+	slowDial := refused
+	slowDial.dial = func(context.Context) error { return &net.OpError{Op: "dial", Err: context.DeadlineExceeded} }
 	notSent, unknown := ErrNotSent, ErrUnknownOutcome
 	const now = -1
 	for name, tc := range map[string]struct {
@@ -37,6 +41,8 @@ func TestCreateJob(t *testing.T) {
 		posts         int
 	}{
 		"refused":              {answers: all(refused), class: notSent, is: errConnRefused, lo: 50, hi: 60, dials: 8, most: 60},
+		"dial timeout":         {answers: all(slowDial), class: notSent, lo: 50, hi: 60, dials: 8, most: 60},
+		"twice, around a 429":  {answers: all(refused, limited("120"), refused, accepted), lo: 120, hi: 122, dials: 4, posts: 2},
 		"refused, cancelled":   {answers: all(refused), cancel: 5, class: notSent, is: errConnRefused, lo: 5, dials: 2, most: 60},
 		"hanging dial":         {answers: all(hanging, accepted), lo: 60, hi: 61, dials: 2, posts: 1},
 		"a 429, then lost":     {answers: all(limited("1"), lost), class: unknown, lo: 61, dials: 2, posts: 2},
@@ -75,6 +81,9 @@ func TestCreateJob(t *testing.T) {
 				if took < tc.lo || took > max(tc.lo, tc.hi) {
 					t.Errorf("after %vs, want %vs to %vs", took, tc.lo, max(tc.lo, tc.hi))
 				}
+				if errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%v passes for the end of the call's context", err)
+				}
 				if f.dials < tc.dials || f.dials > max(tc.dials, tc.most) || len(f.posts) != tc.posts {
 					t.Errorf("%d dials and %d POSTs, want %d and %d", f.dials, len(f.posts), tc.dials, tc.posts)
 				}
@@ -86,21 +95,41 @@ func TestCreateJob(t *testing.T) {
 // recorder writes down its calls.
 type recorder struct {
 	refuses error
+	latency time.Duration // of a claim
 	calls   []string
 }
 
 func (r *recorder) Claim() error {
-	r.calls = append(r.calls, "sending")
+	r.calls = append(r.calls, "claim")
+	time.Sleep(r.latency)
 	return r.refuses
 }
-func (r *recorder) BeforeBody() error  { r.calls = append(r.calls, "sent"); return nil }
-func (r *recorder) Accepted(id string) { r.calls = append(r.calls, "answered "+id) }
+func (r *recorder) BeforeBody() error  { r.calls = append(r.calls, "body"); return nil }
+func (r *recorder) Accepted(id string) { r.calls = append(r.calls, "accepted "+id) }
 func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
 func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
 
 type panicking struct{ *recorder }
 
 func (panicking) BeforeBody() error { panic("a bug") }
+
+// What cannot be claimed sends no byte, not even its head.
+func TestCreateJob_unclaimed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		c := newClient(t, "http://service.invalid", func(config *Config) {
+			config.Dial = func(context.Context, string, string) (net.Conn, error) { return client, nil }
+		})
+		go func() {
+			if got, _ := io.ReadAll(server); len(got) > 0 {
+				t.Errorf("the service received %s", got)
+			}
+		}()
+		_, _ = c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, &recorder{refuses: errors.New("not now")})
+		synctest.Wait()
+	})
+}
 
 // What is recorded is recorded before it is logged: a panic of the log loses nothing. Calls that fail or panic free
 // their turns: else they would stall a project for good. The log has what neither the HTTP status nor the state shows: the
@@ -136,7 +165,7 @@ func TestCreateJob_recorder(t *testing.T) {
 		}
 		odd, failed := answer{status: 200, body: `{"id":"job_1","status":"cancelled\u001b"}`}, answer{status: 200, body: `{"error":"out of \u0073ervice"}`}
 		f.dials, f.answers = 0, []answer{{}, limited("1"), accepted, {status: 500, body: "EOF"}, failed, {status: 400}, failed, odd}
-		r.calls, r.refuses = nil, nil
+		r.calls, r.refuses, r.latency = nil, nil, time.Hour // longer than a request may take
 		for _, want := range []error{nil, ErrUnknownOutcome, ErrUnknownOutcome, ErrRefused} {
 			if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, r); !errors.Is(err, want) {
 				t.Errorf("%v, want %v", err, want)
@@ -155,11 +184,11 @@ func TestCreateJob_recorder(t *testing.T) {
 		const reason = "the service responded with 200 OK: the response contains no usable job id: out of service"
 		want := []string{
 			"logged 0, <nil>, <nil>, create job: no connection to the service: dial: connection refused", // what was not sent needs no record
-			"sending", "sent", "withdrawn", "logged 429, <nil>, 1000, create job: the service responded with 429 Too Many Requests",
-			"sending", "sent", "answered job_1", "logged 201, active, <nil>, <nil>",
-			"sending", "sent", "unknown", "logged 500, <nil>, <nil>, create job: the service responded with 500 Internal Server Error: EOF",
-			"sending", "sent", "unknown", "logged 200, <nil>, <nil>, create job: " + reason,
-			"sending", "sent", "withdrawn", "logged 400, <nil>, <nil>, create job: the service responded with 400 Bad Request",
+			"claim", "body", "withdrawn", "logged 429, <nil>, 1000, create job: the service responded with 429 Too Many Requests",
+			"claim", "body", "accepted job_1", "logged 201, active, <nil>, <nil>",
+			"claim", "body", "unknown", "logged 500, <nil>, <nil>, create job: the service responded with 500 Internal Server Error: EOF",
+			"claim", "body", "unknown", "logged 200, <nil>, <nil>, create job: " + reason,
+			"claim", "body", "withdrawn", "logged 400, <nil>, <nil>, create job: the service responded with 400 Bad Request",
 			"logged 200, <nil>, <nil>, get job: " + reason, `logged 200, cancelled\u001b, <nil>, <nil>`,
 		}
 		if diff := cmp.Diff(want, r.calls); diff != "" || len(f.posts) != 5 {

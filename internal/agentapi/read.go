@@ -79,7 +79,7 @@ func (c *Client) read(ctx context.Context, projectID, jobID string, how patience
 		defer cancel()
 	}
 	began, soFar := time.Now(), failures{patience: how, client: c}
-	var last *Error // does not count
+	var last *Error // a failure that does not count
 	for tries := 0; ; tries++ {
 		waiting := time.Now()
 		if err := c.readTurn(ctx, how.isPoll); err != nil {
@@ -92,12 +92,12 @@ func (c *Client) read(ctx context.Context, projectID, jobID string, how patience
 		case failure == nil:
 			return job, nil
 		case failure.StatusCode == http.StatusTooManyRequests: // the service is there
-			began, last, call.status = time.Now(), nil, failure.StatusCode
+			last = failure
 			continue
 		case soFar.count(failure):
 			return nil, failure
 		}
-		last = failure.unproven()
+		last, failure.Class = failure, ErrUnavailable // nothing has shown that it persists
 		pause := max(backoff(tries), min(failure.RetryAfter, retryCap))
 		err := sleep.For(ctx, min(pause, time.Until(deadline)))
 		if isOver := !time.Now().Before(deadline); err != nil || isOver {
@@ -177,7 +177,7 @@ func (f *failures) count(failure *Error) bool {
 		return f.isPoll || f.outages > 1 && f.isKnown(down)
 	}
 	f.outages = 0
-	f.client.persisted.Delete(down)
+	f.client.persisted.Delete(down) // it is up again
 	if f.refusals++; f.refusals == 1 {
 		f.firstRefusal = time.Now()
 	}

@@ -27,6 +27,8 @@ func TestRead(t *testing.T) {
 	busy := func(retryAfter string) answer {
 		return answer{status: 503, header: http.Header{"Retry-After": {retryAfter}}}
 	}
+	gone := busy("10")
+	gone.status = 404
 	read, find, poll := (*Client).ReadJob, (*Client).FindJob, (*Client).PollJob
 	large := answer{status: 200, body: record + strings.Repeat(" ", maxBody-len(record))}
 	tooLarge := answer{status: 200, body: "x" + large.body}
@@ -38,6 +40,10 @@ func TestRead(t *testing.T) {
 	}
 	readAgain := func(c *Client, ctx context.Context, projectID, jobID string) (*Job, error) {
 		_, _ = c.ReadJob(ctx, projectID, jobID)
+		return c.ReadJob(ctx, projectID, jobID)
+	}
+	readAfterOutage := func(c *Client, ctx context.Context, projectID, jobID string) (*Job, error) {
+		c.persisted.Store(down, true)
 		return c.ReadJob(ctx, projectID, jobID)
 	}
 	createAndRead := func(c *Client, ctx context.Context, projectID, jobID string) (*Job, error) {
@@ -58,7 +64,7 @@ func TestRead(t *testing.T) {
 		"429":                     {read, []answer{limited(""), limited(""), limited(""), whole}, nil, 4, 6500 * time.Millisecond, 13 * s},
 		"429, a long pause":       {read, []answer{limited("3600"), whole}, nil, 2, 60 * s, 60 * s},
 		"429, two windows":        {read, []answer{limited("60"), busy(""), limited("60"), whole}, nil, 4, 120 * s, 121 * s},
-		"429 always":              {read, []answer{limited("45")}, ErrPauseTooLong, 14, 585 * s, 585 * s},
+		"429 always":              {read, []answer{limited("45")}, ErrUnavailable, 14, 585 * s, 585 * s},
 		"never a connection":      {read, []answer{{}}, errConnRefused, 0, 60 * s, 60 * s},
 		"P11 another job":         {read, []answer{{status: 200, body: `{"id":"job_2"}`}, whole}, nil, 2, 0, s},
 		"refused three ways":      {read, []answer{status(302), status(409), status(404), whole}, nil, 4, 0, 4 * s},
@@ -70,10 +76,12 @@ func TestRead(t *testing.T) {
 		"401 after a create":      {createAndRead, []answer{whole, status(401)}, ErrRefused, 0, 10 * s, 20 * s},
 		"two 401":                 {read, []answer{status(401), status(401), whole}, nil, 3, 0, 2 * s},
 		"404 always":              {read, []answer{status(404)}, ErrNotFound, 0, 10 * s, 20 * s},
+		"404 after an outage":     {readAfterOutage, []answer{status(404)}, ErrNotFound, 0, 10 * s, 20 * s},
 		"find, 404 for long":      {find, []answer{status(404)}, ErrNotFound, 0, 60 * s, 70 * s},
 		"P08 poll, found late":    {poll, append(slices.Repeat([]answer{status(404).after(5 * s)}, 6), whole), nil, 7, 30 * s, 60 * s},
-		"poll, 429 to the end":    {poll, []answer{limited("59"), limited("3600")}, ErrPauseTooLong, 2, 59 * s, 59 * s},
+		"poll, 429 to the end":    {poll, []answer{limited("59"), limited("3600")}, ErrUnavailable, 2, 59 * s, 59 * s},
 		"find, 503, then one 404": {find, append(slices.Repeat([]answer{busy("10")}, 5), status(404).after(9*s), busy("")), ErrUnavailable, 0, 60 * s, 80 * s},
+		"poll, one 404, the end":  {poll, []answer{gone.after(95 * s)}, ErrUnavailable, 1, 100 * s, 100 * s},
 		"poll, 410 always":        {poll, []answer{status(410)}, ErrRefused, 0, 60 * s, 70 * s},
 		"poll, 401 and 503":       {poll, []answer{status(401), busy("")}, ErrUnavailable, 2, 0, s},
 		"poll, 503":               {poll, []answer{busy("7")}, ErrUnavailable, 1, 0, 0},
@@ -113,34 +121,32 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A 429 pauses every wait with the same provider configuration. After the pause they
-// follow within the budget of polls, not all at once.
-//
-// Red without: the wait in PollJob.
-func TestGet_P10_afterLimit(t *testing.T) {
+// A 429 pauses every wait with the same provider configuration, also those that have been waiting for the budget of polls.
+// After the pause they follow within the budget, not all at once.
+func TestPollJob_P10_afterLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeService{answers: []answer{limited("50").after(time.Second), accepted.after(time.Second)}}
-		c, apart := newFakeClient(t, f, func(config *Config) { config.MaxPollsPerSecond = 1 }), newFakeClient(t, f)
+		f := &fakeService{answers: []answer{limited("50").after(time.Second / 2), accepted}}
+		c := newFakeClient(t, f, func(config *Config) { config.MaxPollsPerSecond = 1 })
 		start := time.Now()
 		var calls sync.WaitGroup
-		poll := func(c *Client) {
-			if _, err := c.PollJob(t.Context(), "p", "job_1"); err != nil {
-				t.Error(err)
-			}
+		for range 9 { // the first is refused after half a second
+			calls.Go(func() {
+				if _, err := c.PollJob(t.Context(), "p", "job_1"); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(start); took < 50500*time.Millisecond {
+					t.Errorf("a poll after %v, in the pause", took)
+				}
+			})
 		}
-		calls.Go(func() { poll(c) }) // answered 429 at second 1, and so held until second 51
 		time.Sleep(10 * time.Second)
-		for range 8 {
-			calls.Go(func() { poll(c) })
-		}
-		poll(apart)
-		if took := time.Since(start); took != 11*time.Second {
-			t.Errorf("the poll of another client ended after %v, want 11s", took)
+		if _, err := newFakeClient(t, f).PollJob(t.Context(), "p", "job_1"); err != nil || time.Since(start) != 10*time.Second {
+			t.Errorf("the poll of another client ended after %v with %v, want 10s", time.Since(start), err)
 		}
 		calls.Wait()
-		if took := time.Since(start); took != 60*time.Second {
-			t.Errorf("the last poll ended after %v, want 60s", took)
+		if took := time.Since(start); took < 58*time.Second || took > 60*time.Second {
+			t.Errorf("the last poll ended after %v, want 58s to 60s", took)
 		}
 	})
 }
@@ -197,8 +203,11 @@ func TestReadJob_persisted(t *testing.T) {
 			read := func(f *fakeService, want time.Duration) {
 				t.Helper()
 				c.getTransport = f
-				start := time.Now()
+				start, before := time.Now(), f.dials
 				_, err := c.ReadJob(t.Context(), "p", "job_1")
+				if want == 0 && f != healthy && f.dials < before+2 {
+					t.Errorf("%s: one failure counts", name)
+				}
 				if took := time.Since(start); took < want || took > want+retryCap || (err == nil) != (f == healthy) || want == 0 && took > 2*time.Second {
 					t.Errorf("%s: %v after %v, want %v", name, err, took, want)
 				}

@@ -33,7 +33,7 @@ func TestDefaults_I06(t *testing.T) {
 		ctx, long, expired := t.Context(), attrs{"prompt": "long"}, " (1h0m0s) expired."
 		harness.Contains(t, fakecli.Text(c.Run(ctx, long)), "The configured timeouts.create"+expired, "resumes waiting without sending anything.")
 		got := s.Requests() // the create comes first
-		for i, want := range map[int]time.Duration{1: 1600 * time.Millisecond, 2: 800 * time.Millisecond, len(got) - 1: 10 * time.Second} {
+		for i, want := range map[int]time.Duration{1: 800 * time.Millisecond, 2: 800 * time.Millisecond, len(got) - 1: 10 * time.Second} {
 			if pause := got[i].Time.Sub(got[i-1].Time); (pause - want).Abs() > want/4 {
 				t.Errorf("a pause of %s before poll %d, want about %s", pause, i, want)
 			}
@@ -60,7 +60,7 @@ func TestDefaults_I06(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if took := time.Since(start); took < 2640*time.Millisecond || took > 2960*time.Millisecond { // after the first pause
+		if took := time.Since(start); took < 1840*time.Millisecond || took > 2160*time.Millisecond { // after the first pause
 			t.Errorf("130 polls took %s", took)
 		}
 	})
