@@ -4,7 +4,6 @@
 package faultserver
 
 import (
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -19,8 +18,7 @@ type Play func(*Exchange)
 
 // Exchange is one request that was read whole, and waits for its answer.
 type Exchange struct {
-	Request *http.Request
-
+	request  *http.Request
 	response http.ResponseWriter
 	conn     net.Conn // if it was hijacked
 	healthy  http.Handler
@@ -34,28 +32,22 @@ func (x *Exchange) takeOver() net.Conn {
 	return x.conn
 }
 
-// Healthy gives the answer of the healthy handler.
-func Healthy(x *Exchange) { x.healthy.ServeHTTP(x.response, x.Request) }
+func healthy(x *Exchange) { x.healthy.ServeHTTP(x.response, x.request) }
 
 // Effect lets the request have its effect, and then plays the fault instead of
 // the answer.
 func Effect(then Play) Play {
 	return func(x *Exchange) {
-		x.healthy.ServeHTTP(httptest.NewRecorder(), x.Request)
+		x.healthy.ServeHTTP(httptest.NewRecorder(), x.request)
 		then(x)
 	}
 }
 
 // Reset ends the connection with RST instead of FIN; in memory the two are one.
 func Reset(x *Exchange) {
-	conn := x.takeOver()
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
+	if tcp, ok := x.takeOver().(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
-	_ = conn.Close()
 }
 
 // EOF closes the connection without an answer.

@@ -149,7 +149,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	x := &Exchange{Request: r, response: w, healthy: s.healthy}
+	x := &Exchange{request: r, response: w, healthy: s.healthy}
 	play := s.next(r)
 	defer s.playing.Done()
 	play(x)
@@ -181,7 +181,7 @@ func (s *Server) next(r *http.Request) Play {
 	if play := s.always[kind]; play != nil {
 		return play
 	}
-	return Healthy
+	return healthy
 }
 
 // Count returns how many requests of a kind were read whole.
