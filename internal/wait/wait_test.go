@@ -7,12 +7,77 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	active    = agentapi.StatusActive
+	completed = agentapi.StatusCompleted
+	failed    = agentapi.StatusFailed
+	noStatus  = agentapi.Status("")
+)
+
+var (
+	usual    = Schedule{Min: 800 * time.Millisecond, Max: 10 * time.Second}
+	fault401 = fault(agentapi.ErrRefused, 401, nil)
+	fault404 = fault(agentapi.ErrRefused, 404, nil)
+	fault500 = fault(agentapi.ErrUnavailable, 500, nil)
+)
+
+func fault(class error, status int, cause error) *agentapi.Error {
+	return &agentapi.Error{Op: agentapi.OpGet, Class: class, StatusCode: status, Err: cause}
+}
+
+// poller is the service, and remembers when the polls came. A test creates it in the bubble
+// whose clock it uses.
+type poller struct {
+	answers []any // for each poll a status or a function that returns it, a job or an error; the last one stays
+	latency time.Duration
+	start   time.Time
+	at      []time.Duration // since start
+}
+
+func newPoller(answers ...any) *poller { return &poller{answers: answers, start: time.Now()} }
+
+func (p *poller) PollJob(ctx context.Context, _, _ string) (*agentapi.Job, error) {
+	p.at = append(p.at, time.Since(p.start))
+	if err := sleep.For(ctx, p.latency); err != nil {
+		if failure, isError := p.answers[min(len(p.at), len(p.answers))-1].(error); isError {
+			return nil, failure // as the client, which has tried in vain
+		}
+		return nil, fault(agentapi.ErrUnavailable, 0, err)
+	}
+	switch a := p.answers[min(len(p.at), len(p.answers))-1].(type) {
+	case agentapi.Status:
+		return withLink(a), nil
+	case func() agentapi.Status:
+		return withLink(a()), nil
+	case *agentapi.Job:
+		return a, nil
+	case error:
+		return nil, a
+	}
+	panic("not an answer")
+}
+
+// withLink is a job with a link, if it has completed.
+func withLink(status agentapi.Status) *agentapi.Job {
+	job := &agentapi.Job{ID: "job_1", Status: status}
+	if status == completed {
+		job.PRLink = new("https://x.invalid/1")
+	}
+	return job
+}
 
 // How a wait ends, by what the polls say: at once by what has persisted, at its timeout by anything else. TestJob_steps
 // has some of them with the resource around them.
@@ -78,10 +143,24 @@ func TestWait(t *testing.T) {
 				p.latency = tc.latency
 				ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tc.limit, time.Hour))
 				defer cancel()
-				status, sawActive, failure := p.wait(ctx, t, Target{After: tc.after, At: p.start.Add(-tc.ago)})
+				shown := noStatus
+				last, sawActive, err := Waiter{Poller: p, Schedule: usual}.Wait(ctx, Target{
+					ProjectID: "p", JobID: "job_1", After: tc.after, At: p.start.Add(-tc.ago),
+					Progress: func(job *agentapi.Job, age time.Duration) {
+						if shown = job.Status; age != time.Since(p.start) {
+							t.Errorf("progress: %q at %v", shown, age)
+						}
+					},
+				})
 				took := time.Since(p.start).Seconds()
-				if status != tc.status || !errors.Is(failure.Err, tc.is) || !errors.Is(failure.LastFault, tc.last) {
-					t.Errorf("%q, %+v, want %q, %v after %v", status, failure, tc.status, tc.is, tc.last)
+				if (last == nil) != (tc.status == noStatus) || last != nil && last.Status != tc.status || shown != tc.status || !errors.Is(err, tc.is) {
+					t.Errorf("%+v, %v, last progress %q; want %q, %v", last, err, shown, tc.status, tc.is)
+				}
+				if failure, _ := errors.AsType[*Error](err); tc.is != nil {
+					want := Error{JobID: "job_1", LastStatus: tc.status, Waited: time.Since(p.start), LastFault: failure.LastFault, Err: failure.Err}
+					if *failure != want || !errors.Is(failure.LastFault, tc.last) || strings.Contains(err.Error(), "\x1b") {
+						t.Errorf("%+v, want %+v after %v", failure, want, tc.last)
+					}
 				}
 				if tc.after == Messaged && tc.is == nil && sawActive == tc.unseen {
 					t.Errorf("the job was seen active: %t", sawActive)
@@ -98,6 +177,7 @@ func TestWait(t *testing.T) {
 func TestAwaitLink(t *testing.T) {
 	t.Parallel()
 	bare := &agentapi.Job{ID: "job_1", Status: completed}
+	archived := &agentapi.Job{ID: "job_1", Status: agentapi.StatusArchived, PRLink: new("https://x.invalid/1")}
 	all := func(answers ...any) []any { return answers }
 	for name, tc := range map[string]struct {
 		answers []any
@@ -114,7 +194,7 @@ func TestAwaitLink(t *testing.T) {
 		"no link":                  {answers: all(bare), polls: 7, seconds: 10},
 		"no link, seldom read":     {answers: all(bare), min: time.Minute, polls: 5, seconds: 10},
 		"only failures":            {answers: all(bare, fault401, fault404, fault500), polls: 7, seconds: 10},
-		"then archived":            {answers: all(bare, agentapi.StatusArchived), polls: 7, seconds: 10},
+		"then archived":            {answers: all(bare, archived), polls: 7, seconds: 10},
 		"then failed":              {answers: all(bare, failed), polls: 7, seconds: 10},
 		"then active":              {answers: all(bare, active, noStatus), polls: 7, seconds: 10},
 		"no further response":      {answers: all(bare), latency: time.Hour, polls: 2, seconds: 3615},
