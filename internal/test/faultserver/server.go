@@ -19,7 +19,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 )
 
@@ -57,7 +56,6 @@ type Server struct {
 	scripts map[Kind][]Play
 	always  map[Kind]Play
 	counts  map[Kind]int // of the requests that were read whole
-	dials   atomic.Int64
 }
 
 // New starts a server that ends with the test.
@@ -82,11 +80,7 @@ func New(t testing.TB, healthy http.Handler, o Options) *Server {
 		s.Authority = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: library.Certificate().Raw}))
 		listener = tls.NewListener(listener, library.TLS)
 	}
-	server := &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0), ConnState: func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			s.dials.Add(1)
-		}
-	}}
+	server := &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}
 	t.Cleanup(func() {
 		s.mu.Lock()
 		s.closed = true
@@ -190,6 +184,3 @@ func (s *Server) Count(kind Kind) int {
 	defer s.mu.Unlock()
 	return s.counts[kind]
 }
-
-// Dials returns how many connections came.
-func (s *Server) Dials() int { return int(s.dials.Load()) }
