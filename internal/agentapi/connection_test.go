@@ -183,7 +183,7 @@ func TestExchange_C05_response(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, c := startServer(t, faultserver.Options{}, func(config *Config) {
-				if tc.is == errTimeout {
+				if errors.Is(tc.is, errTimeout) {
 					config.RequestTimeout = time.Second / 2
 				}
 			})

@@ -92,7 +92,7 @@ func (c *Client) read(ctx context.Context, projectID, jobID string, how patience
 		case failure == nil:
 			return job, nil
 		case failure.StatusCode == http.StatusTooManyRequests: // the service is there
-			last = failure
+			last, call.status = nil, failure.StatusCode
 			continue
 		case soFar.count(failure):
 			return nil, failure

@@ -64,7 +64,7 @@ func TestRead(t *testing.T) {
 		"429":                     {read, []answer{limited(""), limited(""), limited(""), whole}, nil, 4, 6500 * time.Millisecond, 13 * s},
 		"429, a long pause":       {read, []answer{limited("3600"), whole}, nil, 2, 60 * s, 60 * s},
 		"429, two windows":        {read, []answer{limited("60"), busy(""), limited("60"), whole}, nil, 4, 120 * s, 121 * s},
-		"429 always":              {read, []answer{limited("45")}, ErrUnavailable, 14, 585 * s, 585 * s},
+		"429 always":              {read, []answer{busy(""), limited("45")}, ErrPauseTooLong, 15, 585 * s, 586 * s},
 		"never a connection":      {read, []answer{{}}, errConnRefused, 0, 60 * s, 60 * s},
 		"P11 another job":         {read, []answer{{status: 200, body: `{"id":"job_2"}`}, whole}, nil, 2, 0, s},
 		"refused three ways":      {read, []answer{status(302), status(409), status(404), whole}, nil, 4, 0, 4 * s},
@@ -79,7 +79,7 @@ func TestRead(t *testing.T) {
 		"404 after an outage":     {readAfterOutage, []answer{status(404)}, ErrNotFound, 0, 10 * s, 20 * s},
 		"find, 404 for long":      {find, []answer{status(404)}, ErrNotFound, 0, 60 * s, 70 * s},
 		"P08 poll, found late":    {poll, append(slices.Repeat([]answer{status(404).after(5 * s)}, 6), whole), nil, 7, 30 * s, 60 * s},
-		"poll, 429 to the end":    {poll, []answer{limited("59"), limited("3600")}, ErrUnavailable, 2, 59 * s, 59 * s},
+		"poll, 429 to the end":    {poll, []answer{limited("59"), limited("3600")}, ErrPauseTooLong, 2, 59 * s, 59 * s},
 		"find, 503, then one 404": {find, append(slices.Repeat([]answer{busy("10")}, 5), status(404).after(9*s), busy("")), ErrUnavailable, 0, 60 * s, 80 * s},
 		"poll, one 404, the end":  {poll, []answer{gone.after(95 * s)}, ErrUnavailable, 1, 100 * s, 100 * s},
 		"poll, 410 always":        {poll, []answer{status(410)}, ErrRefused, 0, 60 * s, 70 * s},
@@ -109,6 +109,9 @@ func TestRead(t *testing.T) {
 				}
 				if failure, _ := errors.AsType[*Error](err); name == "never a connection" && failure.Lasted.Round(s) != took.Round(s) {
 					t.Errorf("tried for %v, want %v", failure.Lasted, took)
+				}
+				if failure, _ := errors.AsType[*Error](err); errors.Is(tc.is, ErrPauseTooLong) && failure.StatusCode != http.StatusTooManyRequests {
+					t.Errorf("%v, want the 429", err)
 				}
 				if errors.Is(tc.is, ErrUnavailable) && errors.Is(err, ErrNotFound) {
 					t.Errorf("%v passes for a job that is gone", err)
