@@ -121,9 +121,9 @@ func hint(err error) string {
 	case errors.Is(err, agentapi.ErrNotFound) && strings.Contains(failure.Endpoint, "/v2/v2/agent/"):
 		return "Remove /v2 from base_url: the provider adds it."
 	case errors.Is(err, agentapi.ErrNotFound) && failure.Op == agentapi.OpCreate:
-		return "Check base_url, project_id and the key: each of them can cause this response."
+		return "Check base_url, project_id and the key."
 	case errors.Is(err, agentapi.ErrNotFound):
-		return "Check base_url, project_id and the key: each of them can cause this response, and so can a job that the service no longer keeps."
+		return "Check base_url, project_id and the key, and whether the service still keeps the job."
 	case failure.Op == agentapi.OpGet && failure.StatusCode == http.StatusTooManyRequests && !isWait:
 		return "A single read waits up to ten minutes for the rate limit, which timeouts does not change. Try again later."
 	case errors.Is(err, agentapi.ErrPauseTooLong):

@@ -63,16 +63,14 @@ func (n Next) AfterTimeout() string {
 func StillRunning(err error, job Job, next string) Diagnostic {
 	stopped := new(wait.Error)
 	errors.As(err, &stopped) // an error of a wait is always one
-	lastStatus := ""
-	switch status := stopped.LastStatus; {
-	case status == "" || status == agentapi.StatusActive:
-	case status.Unfinished():
-		lastStatus = fmt.Sprintf("Its last status was %s, which this version of the provider does not know, so it counts as still running. "+
-			"Check the job in the service's dashboard: if it has finished, waiting again does not help.", Quote(string(status)))
-	default:
-		lastStatus = fmt.Sprintf("Its last status was %s.", Quote(string(status)))
+	lastStatus, lastFault := "", ""
+	if status := stopped.LastStatus; status != "" && status != agentapi.StatusActive {
+		lastStatus = "Its last status was " + Quote(string(status)) + "."
+		if status.Unfinished() {
+			lastStatus += " This version of the provider does not know that status, so it counts as still running. " +
+				"Check the job in the service's dashboard: if it has finished, waiting again does not help."
+		}
 	}
-	lastFault := ""
 	if stopped.LastFault != nil && !errors.Is(err, stopped.LastFault) {
 		lastFault = "The last poll failed: " + reason(stopped.LastFault) + "."
 	}

@@ -162,6 +162,7 @@ func TestAccPipeline_once(t *testing.T) {
 		return func(r *runner) { edit(r, reference, prompt); r.files["agent/main.tf"] += more }
 	}
 	noKey := func(r *runner) { r.values["secrets.AGENT_ADMIN_KEY"], r.values["vars.AWS_ROLE_ARN"] = "", "x" }
+	limit := func(r *runner) { r.values["vars.AGENT_MAX_NEW_JOBS"], r.values["var.AGENT_MAX_NEW_JOBS"] = "0", "0" }
 	backend := func(text string) func(r *runner) {
 		return func(r *runner) { edit(r, stateHere.FindString(r.files["agent/main.tf"]), text) }
 	}
@@ -186,6 +187,7 @@ func TestAccPipeline_once(t *testing.T) {
 		"apply without a key":  {change: noKey, outcome: "failed", says: "Nothing was sent: there is no AGENT_ADMIN_KEY"},
 		"closed":               {on: "closed", host: "GitHub", outcome: "failed", says: noEvent},
 		"pull_request_target":  {on: "pull_request_target", host: "GitHub", outcome: "failed", says: noEvent},
+		"limit":                {change: limit, outcome: "failed", says: "Failed"},
 		"no backend":           {change: backend(""), outcome: "failed", says: "the configuration in agent has no backend that outlives this run"},
 		"backend on this disk": {change: backend("backend \"local\" {\n  path = \"x.tfstate\"\n}\n"), outcome: "failed", says: "has no backend"},
 		"another service": {on: "pull_request", outcome: "failed", says: "Failed", change: func(r *runner) {

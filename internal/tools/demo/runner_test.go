@@ -59,6 +59,7 @@ func startPipeline(t *testing.T, jobs time.Duration) *runner {
 		"secrets.AGENT_ADMIN_KEY": canary, "runner.os": "x", "runner.arch": "x", "always()": "true",
 		"vars.AWS_ROLE_ARN": "", "vars.ARM_CLIENT_ID": "", "vars.ARM_SUBSCRIPTION_ID": "", "vars.ARM_TENANT_ID": "",
 		"vars.AGENT_BASE_URL": strings.TrimPrefix(s.env[0], "AGENT_BASE_URL="), "vars.AGENT_PROJECT_ID": "",
+		"vars.AGENT_MAX_NEW_JOBS": "", "vars.AGENT_MAX_MESSAGES": "",
 		"github.token": "token", "github.server_url": "https://github.com", "github.repository": "example/docs", "github.api_url": server.URL,
 		"github.sha": "5f7079d", "github.ref_name": "main", "github.run_id": "101", "github.run_attempt": "1", "inputs.forget": "",
 		"var.CI_API_V4_URL": server.URL, "var.CI_SERVER_URL": "https://github.com", "var.AGENT_GITLAB_TOKEN": "token", "var.CI_PROJECT_ID": "42",
