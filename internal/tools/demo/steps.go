@@ -4,6 +4,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"cmp"
 	"context"
@@ -188,20 +189,34 @@ func (d *demo) state() (id, status string, err error) {
 	return id, status, err
 }
 
-// findKey looks for the key in what a step has shown and written. Links are not
-// followed: the plugin is behind one.
+// findKey looks for the key in what a step has shown and written.
 func (d *demo) findKey(output string) error {
 	if strings.Contains(output, d.key) {
 		d.check(false, "the key is in the output")
 	}
-	return filepath.WalkDir(d.dir, func(path string, entry fs.DirEntry, err error) error {
+	files, err := filesWith(d.key, os.DirFS(d.dir))
+	for _, file := range files {
+		d.check(false, "the key is in "+file)
+	}
+	return err
+}
+
+// filesWith returns the files that have a text: states, journals, logs and saved plans, which are compressed. Links are not
+// followed: the plugin is behind one.
+func filesWith(text string, tree fs.FS) (files []string, _ error) {
+	err := fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		content, err := os.ReadFile(path)
-		if bytes.Contains(content, []byte(d.key)) {
-			d.check(false, "the key is in "+path)
+		content, err := fs.ReadFile(tree, path)
+		if plan, notZip := zip.NewReader(bytes.NewReader(content), int64(len(content))); notZip == nil {
+			inPlan, planErr := filesWith(text, plan)
+			files, err = append(files, inPlan...), errors.Join(err, planErr)
+		}
+		if bytes.Contains(content, []byte(text)) {
+			files = append(files, path)
 		}
 		return err
 	})
+	return files, err
 }
