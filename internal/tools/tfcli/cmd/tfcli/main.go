@@ -25,7 +25,7 @@ var errUsage = errors.New(`usage: tfcli <command>
   docs                print the path of one whose schema output is complete
   list                print every CLI that is there already: product, version, path
   build VERSION FILE  build the provider as a release does
-  install             do so for your own CLI, and print how to use it there
+  install             build the provider for your own CLI, and print how to use it there
 
 TF_CLI chooses the CLI: a path, or a name on PATH`)
 
