@@ -208,7 +208,7 @@ func (r *Run) set(address string, current Instance, deposed []*Instance) {
 // put changes what an address has, and reports whether that was something else.
 func (r *Run) put(address string, current Instance, deposed []*Instance) bool {
 	before := r.at(address)
-	if before.Instance.equal(current) && slices.Equal(before.Deposed, deposed) {
+	if before.equal(current) && slices.Equal(before.Deposed, deposed) {
 		return false
 	}
 	r.State[address] = &Instances{current, deposed}
