@@ -139,8 +139,8 @@ const (
 		"  terraform state rm ADDRESS  # or tofu; only if the state has it\n" +
 		"  terraform import ADDRESS {project}/JOB_ID  # or tofu\n"
 	sendAgain     = "If it is not there, send the prompt again: apply with {forget}"
-	decideMessage = "Look for the message in the service's dashboard. If it is not there, change the prompt (any visible change will do) and " +
-		"apply, which sends it.\nIf it is there, nothing is left to send. To end the warning of each plan, run these commands and apply:\n" +
+	decideMessage = "Look for the message in the service's dashboard. If it is not there, change the prompt (any visible change will do) " +
+		"and apply, which sends it.\nIf it is there, nothing is left to send. To end the warning of each plan, run these commands and apply:\n" +
 		"  terraform state rm ADDRESS  # or tofu\n" +
 		"  terraform import ADDRESS {project}/{id}  # or tofu"
 )
@@ -187,9 +187,10 @@ const (
 
 	limitReached = "The prompt was not sent to {target}, because in this run this provider configuration has reached {limit}, " +
 		"failed requests included.\n\n" + raiseLimit
-	limitExceeded = "With the prompt for {target}, apply would send more than {limit} allows. For a destroy, add -refresh=false.\n\n" + raiseLimit
-	limitPerhaps  = "With the prompt for {target}, apply may send more than {limit} allows. It stops at the limit.\n\n" + raiseLimit
-	raiseLimit    = "If this is intended, raise the limit or apply in parts with -target. Otherwise check for_each, count and the " +
+	limitExceeded = "With the prompt for {target}, apply would send more than {limit} allows. For a destroy, add -refresh=false." +
+		"\n\n" + raiseLimit
+	limitPerhaps = "With the prompt for {target}, apply may send more than {limit} allows. It stops at the limit.\n\n" + raiseLimit
+	raiseLimit   = "If this is intended, raise the limit or apply in parts with -target. Otherwise check for_each, count and the " +
 		"prompts, and that the state is the right one."
 )
 
