@@ -30,8 +30,6 @@ const (
 	// Resumes says what follows Ctrl-C.
 	Resumes = "The job is in the state. The next apply resumes waiting without sending anything."
 
-	tainted = "Terraform marks the resource as tainted, so a plan shows a replacement. With the same prompt and triggers, "
-
 	keepFailed    = "To keep this job, set on_failure = \"warn\" in the wait block. " + replaceFailed
 	replaceFailed = "To start another one, change the prompt or triggers. "
 	neverFinishes = "If the job never finishes, change triggers to start another one. "
@@ -46,7 +44,8 @@ func (n Next) AfterFailure() string {
 	case n.IsKept:
 		return "The job stays in the state. " + replaceFailed + startAnother(n.Request)
 	case n.IsTainted:
-		return tainted + "the next apply sends nothing and fails again. " + keepFailed + startAnother(n.Request)
+		return "Terraform marks the resource as tainted, so a plan shows a replacement. With the same prompt and triggers, " +
+			"the next apply sends nothing and fails again. " + keepFailed + startAnother(n.Request)
 	}
 	return "Each apply sends nothing and fails until there is another job. " + keepFailed + startAnother(n.Request)
 }
@@ -54,7 +53,8 @@ func (n Next) AfterFailure() string {
 // AfterTimeout says what follows a wait that stopped before the job finished.
 func (n Next) AfterTimeout() string {
 	if n.IsTainted {
-		return tainted + "the next apply keeps the job and resumes waiting without sending anything. " + neverFinishes + startAnother(n.Request)
+		return "Terraform marks the resource as tainted, so a plan shows a replacement. With the same prompt and triggers, " +
+			"the next apply keeps the job and resumes waiting without sending anything. " + neverFinishes + startAnother(n.Request)
 	}
 	return Resumes + " " + neverFinishes + startAnother(n.Request)
 }
