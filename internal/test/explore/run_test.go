@@ -151,24 +151,16 @@ func (w *world) play(c command, cut cut, forget ...string) *run {
 	return r
 }
 
-// start starts the processes of a command, one for each alias of the scenario.
-func (r *run) start() (processes []*process) {
+// start starts the processes of a command, one for each alias.
+func (r *run) start(resources []fakecli.Resource) (processes []*process) {
 	r.Plugins = nil
-	for range 1 + slices.MaxFunc(r.known(), func(a, b fakecli.Resource) int { return a.Alias - b.Alias }).Alias {
-		p := r.startProcess()
-		processes, r.Plugins = append(processes, p), append(r.Plugins, p.cli)
+	for _, res := range resources {
+		for len(processes) <= res.Alias {
+			p := r.startProcess()
+			processes, r.Plugins = append(processes, p), append(r.Plugins, p.cli)
+		}
 	}
 	return processes
-}
-
-// known are the resources of all runs so far, the last ones first.
-func (r *run) known() (resources []fakecli.Resource) {
-	r.world.mu.Lock()
-	defer r.world.mu.Unlock()
-	for _, run := range slices.Backward(r.world.runs[:r.number+1]) {
-		resources = append(resources, run.command.resources...)
-	}
-	return resources
 }
 
 // phase is the command that the CLI runs, as a pipeline has it: a plan, and an apply of what it has saved.
@@ -208,7 +200,7 @@ func (r *run) execute() {
 		return
 	}
 	r.planned.Store(true)
-	processes := r.start()
+	processes := r.start(resources)
 	r.Apply(w.Context(), resources...)
 	r.finish(processes)
 	if c.do == apply && !r.Failed && !r.stopped.Load() {
@@ -231,7 +223,7 @@ func (r *run) plan(resources []fakecli.Resource) {
 	if r.Failed || r.stopped.Load() {
 		return
 	}
-	processes := r.start()
+	processes := r.start(resources)
 	r.Plan(r.world.Context(), resources...)
 	r.shutDown(processes...)
 	r.mustLive()
@@ -243,12 +235,9 @@ func (r *run) resources(destroys bool) []fakecli.Resource {
 	if !destroys {
 		kept = r.command.resources
 	}
-	known := r.known()
 	for _, address := range slices.Sorted(maps.Keys(r.State)) {
-		isIt := func(res fakecli.Resource) bool { return res.Address == address }
-		if !slices.ContainsFunc(kept, isIt) {
-			alias := known[slices.IndexFunc(known, isIt)].Alias
-			gone = append(gone, fakecli.Resource{Address: address, Alias: alias, Gone: true})
+		if !slices.ContainsFunc(kept, func(res fakecli.Resource) bool { return res.Address == address }) {
+			gone = append(gone, fakecli.Resource{Address: address, Alias: r.State[address].Alias, Gone: true})
 		}
 	}
 	if r.command.destroysFirst {
@@ -258,9 +247,8 @@ func (r *run) resources(destroys bool) []fakecli.Resource {
 }
 
 // change is what the CLI does after it has changed its state.
-func (r *run) change(address string, before *fakecli.Instances) {
-	isKept := r.command.do == apply && slices.ContainsFunc(r.command.resources, func(res fakecli.Resource) bool { return res.Address == address })
-	if isKept && r.State[address] == nil && !before.State.IsNull() && !before.Tainted && r.storeDown.Load() {
+func (r *run) change(res fakecli.Resource, before *fakecli.Instances) {
+	if !res.Gone && r.State[res.Address] == nil && !before.State.IsNull() && !before.Tainted && r.storeDown.Load() {
 		r.note("replaces a job, and its journal cannot be reached")
 	}
 	r.save()

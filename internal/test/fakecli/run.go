@@ -27,6 +27,7 @@ type Resource struct {
 type Instances struct {
 	Instance             // its State is null if only a deposed one is left
 	Deposed  []*Instance // replaced, and not destroyed yet
+	Alias    int         // of the provider
 }
 
 // All are the current instance, if there is one, and the deposed ones.
@@ -46,14 +47,14 @@ type State map[string]*Instances
 // Run is a run of the CLI: a plan of any number of resources, and its apply.
 type Run struct {
 	State       State
-	Plugins     []*CLI                                  // provider processes of the command, by alias
-	RefreshOnly bool                                    // -refresh-only
-	Once        bool                                    // the apply does not plan again, as with some hosts
-	Changed     func(address string, before *Instances) // after each change that the apply makes; nil: nothing
-	Stopped     func() bool                             // by Ctrl-C; nil: never
-	Failed      bool                                    // it has said an error, or was stopped
-	Diags       []*tfprotov6.Diagnostic                 // what it has said
-	Empty       bool                                    // the plan changes nothing
+	Plugins     []*CLI                                // provider processes of the command, by alias
+	RefreshOnly bool                                  // -refresh-only
+	Once        bool                                  // the apply does not plan again, as with some hosts
+	Changed     func(res Resource, before *Instances) // after each change that the apply makes; nil: nothing
+	Stopped     func() bool                           // by Ctrl-C; nil: never
+	Failed      bool                                  // it has said an error, or was stopped
+	Diags       []*tfprotov6.Diagnostic               // what it has said
+	Empty       bool                                  // the plan changes nothing
 
 	planned map[string]*CLI
 }
@@ -85,7 +86,7 @@ func (r *Run) planOne(ctx context.Context, res Resource) {
 	if !r.say(c.Refresh(ctx)) {
 		return
 	}
-	r.put(res.Address, c.Instance, r.at(res.Address).Deposed)
+	r.put(res, c.Instance, r.at(res.Address).Deposed)
 	switch {
 	case r.RefreshOnly, res.Gone && c.State.IsNull():
 	case res.Gone:
@@ -144,7 +145,7 @@ func (r *Run) applyOne(ctx context.Context, res Resource, c *CLI) {
 	deposed := r.at(res.Address).Deposed
 	if res.Gone || c.Replace {
 		isGone := r.say(c.Delete(ctx, c.PlannedPrivate)) // of a replacement, the CLI keeps that of the create
-		r.set(res.Address, c.Instance, deposed)
+		r.set(res, c.Instance, deposed)
 		if c.Replace = false; !isGone || res.Gone || r.isStopped() {
 			return
 		}
@@ -152,7 +153,7 @@ func (r *Run) applyOne(ctx context.Context, res Resource, c *CLI) {
 	if r.planAgain(ctx, res, c) && !c.Empty() {
 		r.say(c.ApplyPlanned(ctx, res.Config))
 	}
-	r.set(res.Address, c.Instance, deposed)
+	r.set(res, c.Instance, deposed)
 }
 
 // createFirst replaces an instance with create_before_destroy. The CLI loads what it replaces only after the create.
@@ -163,10 +164,10 @@ func (r *Run) createFirst(ctx context.Context, res Resource, c *CLI) {
 	isPlanned := r.planAgain(ctx, res, c)
 	isCreated := isPlanned && r.say(c.ApplyPlanned(ctx, res.Config))
 	if isPlanned && c.State.IsNull() { // T4
-		r.set(res.Address, old, deposed)
+		r.set(res, old, deposed)
 		return
 	}
-	r.set(res.Address, c.Instance, append(slices.Clone(deposed), &old))
+	r.set(res, c.Instance, append(slices.Clone(deposed), &old))
 	if isCreated && !r.isStopped() {
 		r.destroyDeposed(ctx, res, []*Instance{&old})
 	}
@@ -184,7 +185,7 @@ func (r *Run) destroyDeposed(ctx context.Context, res Resource, deposed []*Insta
 		r.say(old.Destroy(ctx))
 		if o := r.at(res.Address); old.State.IsNull() {
 			others := slices.DeleteFunc(slices.Clone(o.Deposed), func(other *Instance) bool { return other == instance })
-			r.set(res.Address, o.Instance, others)
+			r.set(res, o.Instance, others)
 		}
 	}
 }
@@ -198,22 +199,22 @@ func (r *Run) at(address string) *Instances {
 }
 
 // set changes what an address has, as an apply does.
-func (r *Run) set(address string, current Instance, deposed []*Instance) {
-	before := r.State[address]
-	if r.put(address, current, deposed) && r.Changed != nil {
-		r.Changed(address, before)
+func (r *Run) set(res Resource, current Instance, deposed []*Instance) {
+	before := r.State[res.Address]
+	if r.put(res, current, deposed) && r.Changed != nil {
+		r.Changed(res, before)
 	}
 }
 
 // put changes what an address has, and reports whether that was something else.
-func (r *Run) put(address string, current Instance, deposed []*Instance) bool {
-	before := r.at(address)
+func (r *Run) put(res Resource, current Instance, deposed []*Instance) bool {
+	before := r.at(res.Address)
 	if before.equal(current) && slices.Equal(before.Deposed, deposed) {
 		return false
 	}
-	r.State[address] = &Instances{current, deposed}
+	r.State[res.Address] = &Instances{current, deposed, res.Alias}
 	if current.State.IsNull() && len(deposed) == 0 {
-		delete(r.State, address)
+		delete(r.State, res.Address)
 	}
 	return true
 }
