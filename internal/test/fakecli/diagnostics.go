@@ -18,7 +18,7 @@ var beforeSending = regexp.MustCompile(`^(Invalid |Missing |Agent provider not c
 var (
 	subject  = regexp.MustCompile(`(?i)\b(job|project|journal|the name) .*\w|while planning`)
 	sending  = regexp.MustCompile(`(?i)\b(sent|sends?|sending|accepted|refused|started|starts a (new|second) job)\b`)
-	nextStep = regexp.MustCompile(`(?im)(^|[.:;,] |\b(first|please|and|or) )(apply|check|set|import|plan|change|remove|report|run|write)\b|` +
+	nextStep = regexp.MustCompile(`(?im)(^|[.:;,] |\b(first|please|and|or) )(apply|check|set|import|plan|change|remove|report|run|use|write)\b|` +
 		`\bfirst look\b|\bnext (plan|apply)\b|\brunning the action again|\bapply (resumes )?wait|\bcannot cancel a job|\bsays what to do`)
 )
 
