@@ -95,7 +95,7 @@ func (c *Call) Claim() error {
 	letExit()
 	err := c.journal.prove(c.ctx)
 	if err == nil {
-		err = c.write(c.ctx, c.claimed(c.journal.store.Place().IsLocal))
+		err = c.write(c.ctx, c.claimed(c.journal.store.IsLocal()))
 	}
 	if err == nil && c.ctx.Err() != nil {
 		err = context.Cause(c.ctx)

@@ -122,7 +122,8 @@ type client struct {
 	ops      []string
 }
 
-func (c *client) Place() store.Place { return store.Place{Name: "memory/", IsLocal: c.isLocal} }
+func (c *client) Name(key string) string { return "memory/" + key }
+func (c *client) IsLocal() bool          { return c.isLocal }
 
 // access makes an access, perhaps with a fault.
 func (c *client) access(ctx context.Context, op string, do func() error) error {

@@ -109,7 +109,7 @@ func (j *Journal) read(ctx context.Context, key string) (*Record, store.Text, er
 	}
 	r, err := decode(text.Body, key, j.Keeps())
 	if err != nil {
-		return nil, text, j.failed("read", fmt.Errorf("%s: %w", j.store.Place().Of(key), err))
+		return nil, text, j.failed("read", fmt.Errorf("%s: %w", j.store.Name(key), err))
 	}
 	return r, text, nil
 }
@@ -327,7 +327,7 @@ func (j *Journal) failed(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Store: j.store.Place().Name, Op: op, Err: err, IsUnusable: j.Location.Unusable != nil}
+	return &Error{Store: j.store.Name(""), Op: op, Err: err, IsUnusable: j.Location.Unusable != nil}
 }
 
 // Error reports that a journal could not be used.

@@ -78,7 +78,7 @@ start minio.log MINIO_ROOT_USER="$AWS_ACCESS_KEY_ID" MINIO_ROOT_PASSWORD="$AWS_S
 until_ready prints_url 'API: '
 export AGENT_TEST_S3="s3://agent-test?region=us-east-1&endpoint=$url"
 
-# versitygw does not print the port that it chooses. Its user has rights by a bucket's policy only, and the same secret.
+# versitygw does not print the port that it chooses, nor when it accepts requests: making a user shows that.
 mkdir -p "$tmp/versitygw/agent-test" "$tmp/versions" "$tmp/users"
 url=http://127.0.0.1:$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 10000))
 start versitygw.log ROOT_ACCESS_KEY_ID="$AWS_ACCESS_KEY_ID" ROOT_SECRET_ACCESS_KEY="$AWS_SECRET_ACCESS_KEY" \

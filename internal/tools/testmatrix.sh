@@ -19,7 +19,7 @@ done
 tested=
 [ "${1:-}" != -others ] || tested=$("$tmp/tfcli" find)
 
-export PACKAGES="${PACKAGES:-./internal/job ./internal/tools/demo ./internal/test/chaos ./internal/journal/store/s3}"
+export PACKAGES="${PACKAGES:-./internal/job ./internal/tools/demo ./internal/test/chaos}"
 "$tmp/tfcli" list >"$tmp/clis"
 while read -r product version path <&3; do
 	if [ "$path" = "$tested" ]; then

@@ -61,36 +61,25 @@ func readBackend() (backend, error) {
 	return b, nil
 }
 
-// at returns the backend with the file that the flag -state names, or b without one. Only a local
-// state has a file.
-func (b backend) at(file string) backend {
-	isLocal := b.Type == "local" || b.Type == "" && b.stateStore == ""
-	if file == "" || !isLocal {
-		return b
-	}
-	if here, err := os.Getwd(); err == nil && filepath.IsAbs(file) {
-		file, _ = filepath.Rel(here, file)
-	}
-	at := backend{Type: "local", Settings: map[string]any{"path": filepath.Clean(file)}}
-	for name, value := range b.Settings {
-		if name != "path" {
-			at.Settings[name] = value
+// kind is the cloud that has the state.
+func (b backend) kind() (kind bucket.Kind, ok bool) {
+	for _, kind := range kinds() {
+		if kind.Backend == b.Type {
+			return kind, true
 		}
 	}
-	if path := b.Settings["path"]; at.Settings["path"] == "terraform.tfstate" && (path == nil || path == "") { // the default
-		return b
-	}
-	return at
+	return kind, false
 }
 
-// id tells the state from all others that can use the same place. isKnown reports whether all
-// machines find the same id. For other backends than those of Backends they may not, because each
-// can spell the settings of one state in another way.
-func (b backend) id() (id string, isKnown bool) {
-	if kind, ok := find(func(k bucket.Kind) bool { return k.Backend == b.Type }); ok {
-		return b.located(kind.Locating), true
+// id tells the state from all others that can use the same place. stateFile is what the flag -state
+// names, which counts for a local state only. isKnown reports whether all machines find the same
+// id: only those of kinds do, because each machine can spell another backend's settings in another
+// way.
+func (b backend) id(stateFile string) (id string, isKnown bool) {
+	if kind, ok := b.kind(); ok {
+		return b.located(kind.StateSettings), true
 	}
-	if b.Type == "" {
+	if b.stateStore != "" {
 		return b.stateStore, false
 	}
 	set := map[string]any{}
@@ -103,8 +92,23 @@ func (b backend) id() (id string, isKnown bool) {
 			set[name] = value
 		}
 	}
+	if b.Type == "" || b.Type == "local" {
+		b.Type, set["path"] = "local", localPath(stateFile, b.Settings["path"])
+	}
 	where, _ := json.Marshal(set)
 	return b.Type + string(where), false
+}
+
+// localPath is the path of a local state: that of the flag -state, or of the setting, or the default.
+func localPath(flag string, setting any) string {
+	path, _ := setting.(string)
+	path = filepath.Clean(cmp.Or(flag, path, "terraform.tfstate"))
+	if here, err := os.Getwd(); err == nil && filepath.IsAbs(path) {
+		if relative, err := filepath.Rel(here, path); err == nil {
+			return relative
+		}
+	}
+	return path
 }
 
 // located names a state in a bucket by the settings that say where it is, each with its default.

@@ -30,7 +30,7 @@ func TestBackend_id(t *testing.T) {
 		t.Helper()
 		initialized(t, `{"version":3,"backend":{"type":"`+kind+`","config":{`+settings+`},"hash":1}}`, "")
 		b, err := readBackend()
-		id, isKnown := b.id()
+		id, isKnown := b.id("")
 		if err != nil || isKnown != (kind == "gcs") {
 			t.Errorf("%s: %v, known: %t", kind, err, isKnown)
 		}
@@ -67,17 +67,17 @@ func TestBackend_id(t *testing.T) {
 func TestBackend_located(t *testing.T) {
 	for _, kind := range kinds() {
 		settings := map[string]any{}
-		for name := range kind.Locating {
+		for name := range kind.StateSettings {
 			settings[name] = "aaa"
 		}
 		with := func(name string, value any) (id, at string) {
 			b := backend{Type: kind.Backend, Settings: maps.Clone(settings)}
 			b.Settings[name] = value
-			id, _ = b.id()
-			return id, usual(b).String()
+			id, _ = b.id("")
+			return id, defaultLocation(b).String()
 		}
 		same, _ := with("", nil)
-		for name, usually := range kind.Locating {
+		for name, usually := range kind.StateSettings {
 			if other, _ := with(name, "bbb"); other == same {
 				t.Errorf("%s: another %s is no other state", kind.Backend, name)
 			}
@@ -89,20 +89,20 @@ func TestBackend_located(t *testing.T) {
 	}
 }
 
-// What cannot be read is an error, which shows no setting. A local state has no settings.
+// What cannot be read is an error, which shows no setting.
 func TestReadBackend(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"backend":null,"state_store":null}`:                           "",
+		`{"backend":null,"state_store":null}`:                           `local{"path":"terraform.tfstate"}`,
 		`{"state_store":{"type":"a_b"}}`:                                `{"type":"a_b"}`,
 		`{"backend":{"type":"http","config":{"address":"canary","a":[}`: "run init again",
 	} {
 		initialized(t, text, "")
 		b, err := readBackend()
-		got, _ := b.id()
+		got, _ := b.id("")
 		if err != nil {
 			got = err.Error()
 		}
-		if !strings.Contains(got, want) || want == "" && got != "" || strings.Contains(got, "canary") {
+		if !strings.Contains(got, want) || strings.Contains(got, "canary") {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
@@ -112,41 +112,6 @@ func TestReadBackend(t *testing.T) {
 	}
 	if got, err := readBackend(); err == nil {
 		t.Errorf("a file that cannot be read is no backend: %v", got)
-	}
-}
-
-// A file that a flag names is another state, unless it is the one that the settings name.
-func TestBackend_at(t *testing.T) {
-	t.Chdir(t.TempDir())
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	local := func(path any) backend {
-		return backend{Type: "local", Settings: map[string]any{"path": path, "workspace_dir": nil}}
-	}
-	bucket := backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k"}}
-	for _, test := range []struct {
-		backend backend
-		file    string
-		as      backend
-	}{
-		{backend{}, "", backend{}},
-		{backend{}, "terraform.tfstate", backend{}},
-		{backend{}, filepath.Join(here, "terraform.tfstate"), backend{}},
-		{backend{}, "a.tfstate", local("a.tfstate")},
-		{backend{}, "./b/../a.tfstate", local("a.tfstate")},
-		{backend{}, filepath.Join(here, "a.tfstate"), local("a.tfstate")},
-		{local(nil), "terraform.tfstate", local(nil)},
-		{local("a.tfstate"), "", local("a.tfstate")},
-		{local("a.tfstate"), "b.tfstate", local("b.tfstate")},
-		{local("a.tfstate"), "terraform.tfstate", local("terraform.tfstate")},
-		{bucket, "a.tfstate", bucket},
-	} {
-		got, _ := test.backend.at(test.file).id()
-		if want, _ := test.as.id(); got != want {
-			t.Errorf("%+v at %q: %s, want %s", test.backend, test.file, got, want)
-		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -40,36 +39,28 @@ func TestS3_responses(t *testing.T) {
 	}
 }
 
-// A listing that another server may have sent, that lacks what follows, or whose pages follow each other in a circle, says nothing.
+// A listing that another server may have sent, or that lacks what follows, says nothing.
 func TestBucket_foreignListings(t *testing.T) {
 	fakes3.New(t) // nothing else of AWS remains
 	t.Setenv("ARM_SAS_TOKEN", "sig=canary")
-	t.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "a")
-	const s3, azblob = `<ListBucketResult><Name>bucket</Name>%s</ListBucketResult>`, `<EnumerationResults><Blobs></Blobs>%s</EnumerationResults>`
+	const page = `<ListBucketResult><Name>bucket</Name>%s</ListBucketResult>`
 	for _, test := range []struct {
-		url, page string // NEXT is another one in every other response
+		url, page string
 		status    int
-		requests  int
 	}{
-		{"s3://bucket?region=r", s3, http.StatusTemporaryRedirect, 1},
-		{"azblob://account/container", azblob, http.StatusTemporaryRedirect, 1},
-		{"s3://bucket?region=r", fmt.Sprintf(s3, "<IsTruncated>true</IsTruncated>"), http.StatusOK, 1},
-		{"s3://bucket?region=r", fmt.Sprintf(s3, "<IsTruncated>true</IsTruncated><NextContinuationToken>NEXT</NextContinuationToken>"), http.StatusOK, 3},
-		{"azblob://account/container", fmt.Sprintf(azblob, "<NextMarker>NEXT</NextMarker>"), http.StatusOK, 3},
-		{"gs://bucket", `{"kind": "storage#objects", "nextPageToken": "NEXT"}`, http.StatusOK, 3},
+		{"s3://bucket?region=r", fmt.Sprintf(page, ""), http.StatusTemporaryRedirect},
+		{"azblob://account/container", `<EnumerationResults><Blobs></Blobs></EnumerationResults>`, http.StatusTemporaryRedirect},
+		{"s3://bucket?region=r", fmt.Sprintf(page, "<IsTruncated>true</IsTruncated>"), http.StatusOK},
 	} {
 		requests := 0
 		s := parse(t, test.url).Open("scope", &cli.Process{Network: storetest.Network(func(r *http.Request) (*http.Response, error) {
 			if strings.HasPrefix(r.URL.Host, "foreign") {
 				t.Errorf("followed to %s with %v", r.URL, r.Header)
 			}
-			if requests++; requests > test.requests {
-				return nil, errors.New("endless")
-			}
-			page := strings.Replace(test.page, "NEXT", strconv.Itoa(requests%2), 1)
-			return storetest.Response(test.status, page, "Location", "https://foreign.example.com"), nil
+			requests++
+			return storetest.Response(test.status, test.page, "Location", "https://foreign.example.com"), nil
 		})})
-		if names, err := s.List(t.Context()); err == nil || requests != test.requests {
+		if names, err := s.List(t.Context()); err == nil || requests != 1 {
 			t.Errorf("%s: %v, %v after %d requests", test.url, names, err, requests)
 		}
 	}
@@ -115,38 +106,32 @@ func TestBucket_versions(t *testing.T) {
 
 // The policies of the pipelines guide: each role does what it must, beside its own state only.
 func TestS3_policy(t *testing.T) {
-	for variable, allow := range map[string]func(*testing.T, string, string) Location{
-		"AGENT_TEST_S3": allowRole, "AGENT_TEST_S3_SECOND": allowUser,
+	text := os.Getenv("AGENT_TEST_S3")
+	if text == "" {
+		t.Skip("AGENT_TEST_S3 is not set: make test-stores sets it")
+	}
+	for _, test := range []struct{ file, key, allowed string }{
+		{"plan.json", "agent/terraform.tfstate", "list read"},
+		{"plan.json", "other/terraform.tfstate", "list"},
+		{"apply.json", "agent/terraform.tfstate", "list prove read write"},
+		{"apply.json", "other/terraform.tfstate", "list"},
 	} {
-		text := os.Getenv(variable)
-		for _, test := range []struct{ file, key, allowed string }{
-			{"plan.json", "agent/terraform.tfstate", "list read"},
-			{"plan.json", "other/terraform.tfstate", "list"},
-			{"apply.json", "agent/terraform.tfstate", "list prove read write"},
-			{"apply.json", "other/terraform.tfstate", "list"},
-		} {
-			t.Run(variable+" "+test.file+" "+test.key, func(t *testing.T) {
-				if text == "" {
-					t.Skipf("%s is not set: make test-stores sets it", variable)
-				}
-				policy, err := os.ReadFile("../../../examples/guides/pipelines/bucket/" + test.file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				bucket := strings.TrimPrefix(parse(t, text).cloud.String(), "s3://")
-				l := allow(t, text, strings.ReplaceAll(string(policy), "s3:::ci-state", "s3:::"+bucket))
-				l.Prefix = test.key + "." + settings.JournalName
-				var allowed []string
-				for op, err := range storetest.Ops(t, l.Open("scope", new(cli.Process)), "a") {
-					if err == nil {
-						allowed = append(allowed, op)
-					}
-				}
-				slices.Sort(allowed)
-				if got := strings.Join(allowed, " "); got != test.allowed {
-					t.Errorf("allowed: %s, want %s", got, test.allowed)
-				}
-			})
+		policy, err := os.ReadFile("../../../examples/guides/pipelines/bucket/" + test.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bucket := strings.TrimPrefix(parse(t, text).cloud.String(), "s3://")
+		l := allowRole(t, text, strings.ReplaceAll(string(policy), "s3:::ci-state", "s3:::"+bucket))
+		l.Prefix = test.key + "." + settings.JournalName
+		var allowed []string
+		for op, err := range storetest.Ops(t, l.Open("scope", new(cli.Process)), "a") {
+			if err == nil {
+				allowed = append(allowed, op)
+			}
+		}
+		slices.Sort(allowed)
+		if got := strings.Join(allowed, " "); got != test.allowed {
+			t.Errorf("%s at %s allows %s, want %s", test.file, test.key, got, test.allowed)
 		}
 	}
 }

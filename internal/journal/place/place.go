@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
@@ -35,22 +34,21 @@ type Place struct {
 	Scope    string // tells apart states and services, and each run of "terraform test"
 }
 
-// Find returns where this run keeps the records of what it sends to a service: at the named
-// location, or else at the usual one. If the location cannot be used, its store says so when it is
-// accessed.
-func Find(named Location, service *url.URL, process *cli.Process) Place {
+// Find returns where this run keeps the records of what it sends to a service: at the location that
+// a person has chosen, or else at the default one. If the location cannot be used, its store says so
+// when it is accessed.
+func Find(chosen Location, service *url.URL, process *cli.Process) Place {
 	b, err := readBackend()
-	b = b.at(process.State)
-	id, isKnown := b.id()
+	id, isKnown := b.id(process.State)
 	isTest := process.Command == "test"
-	l := named
+	l := chosen
 	switch {
 	case err != nil:
 		l = Location{Unusable: fmt.Errorf("the backend of this state, and so its journal, cannot be found: %w", err)}
-	case named.URL == "":
-		l = usual(b)
-	case !isKnown && named.State == "" && !isTest:
-		l.Unusable = errNoStateName
+	case chosen.URL == "":
+		l = defaultLocation(b)
+	case !isKnown && chosen.State == "" && !isTest:
+		l.Unusable = errNoStateName()
 	}
 	scope := fmt.Sprintf("%s\n%s\n%s", CanonicalURL(service), workspace(), cmp.Or(l.State, id))
 	if isTest { // it must neither adopt the jobs of the state nor those of another test
@@ -60,18 +58,25 @@ func Find(named Location, service *url.URL, process *cli.Process) Place {
 }
 
 // errNoStateName keeps two states from adopting each other's jobs.
-var errNoStateName = fmt.Errorf("several states can use this place, and only those of the backends %s have names that all machines know: "+
-	"add ?state=NAME (or &state=NAME) to the URL of the journal, with a name that only this state has", strings.Join(Backends(), ", "))
+func errNoStateName() error {
+	var backends []string
+	for _, k := range kinds() {
+		backends = append(backends, k.Backend)
+	}
+	return fmt.Errorf("several states can use this place, and only those of the backends %s have names that all machines know: "+
+		"add ?state=NAME (or &state=NAME) to the URL of the journal, with a name that only this state has", strings.Join(backends, ", "))
+}
 
-// usual is where a journal is kept if nobody has named a place: beside a state in a bucket, or else
-// in the working directory. All workspaces share that place, and no listing of workspaces shows it.
-func usual(b backend) Location {
-	kind, ok := find(func(k bucket.Kind) bool { return k.Backend == b.Type })
+// defaultLocation is where a journal is kept if nobody has chosen a place: beside a state in a
+// bucket, or else in the working directory. All workspaces share it, and no listing of workspaces
+// shows it.
+func defaultLocation(b backend) Location {
+	kind, ok := b.kind()
 	if !ok {
 		folder, err := filepath.Abs(defaultFolder)
 		return Location{Folder: folder, Default: true, Unusable: err}
 	}
-	s := settings.OfBackend(b.Settings)
+	s := settings.New(b.Settings)
 	cloud, prefix, err := kind.Beside(s)
 	if err = errors.Join(err, s.Unread()); err != nil { // it names settings, and never shows one
 		return Location{Unusable: fmt.Errorf(
@@ -82,20 +87,17 @@ func usual(b backend) Location {
 
 // Location is where a journal is kept: in a folder or in a bucket.
 type Location struct {
-	State   string // names the state, instead of the backend's settings; may be empty
+	URL   string // as a person has chosen it; empty: the default location
+	State string // a person's name for the state, instead of the backend's settings; may be empty
+
+	Unusable error // why it cannot be used, if not nil; each operation of its store returns it
+
+	Folder  string // of a journal on disk
 	Default bool   // nobody chose the folder, so it is made if it is missing
 
-	Unusable error  // why the place cannot be used; each operation of its store returns it
-	URL      string // as a person has named it; empty if nobody has
-
-	Folder string // of a journal on disk
-
-	cloud  bucket.Cloud // of a journal in a bucket
+	cloud  bucket.Cloud // of a journal in a bucket; nil: it is on disk
 	Prefix string       // there; empty, or ends in a slash
 }
-
-// IsBucket reports whether it is in one.
-func (l Location) IsBucket() bool { return l.cloud != nil }
 
 // String names the folder, or the bucket and the prefix there.
 func (l Location) String() string {
@@ -112,22 +114,6 @@ func kinds() []bucket.Kind {
 		gcs.Kind(),
 		azblob.Kind(),
 	}
-}
-
-func find(is func(bucket.Kind) bool) (kind bucket.Kind, ok bool) {
-	i := slices.IndexFunc(kinds(), is)
-	if i < 0 {
-		return kind, false
-	}
-	return kinds()[i], true
-}
-
-// Backends are those of the CLI beside whose states a journal can be kept.
-func Backends() (names []string) {
-	for _, k := range kinds() {
-		names = append(names, k.Backend)
-	}
-	return names
 }
 
 // Examples are URLs, one of each kind.

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
@@ -29,6 +28,7 @@ func TestFind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	here := filepath.Dir(inFolder)
 	type run struct {
 		backend, workspace, flag, command, id string
 		named, service                        string
@@ -40,10 +40,13 @@ func TestFind(t *testing.T) {
 		says string // then in the error
 		runs []run
 	}{
-		{want: inFolder, runs: []run{{}, {service: "HTTP://LOCALHOST:80//"}, {workspace: "default"}, {flag: "terraform.tfstate"}, {id: "2"}}},
+		{want: inFolder, runs: []run{{}, {service: "HTTP://LOCALHOST:80//"}, {workspace: "default"}, {id: "2"}, {flag: "terraform.tfstate"}, {flag: filepath.Join(here, "terraform.tfstate")},
+			{backend: `"local","config":{"path":null,"workspace_dir":null}`}}},
 		{want: inFolder, runs: []run{{service: "http://localhost/v1"}}},
 		{want: inFolder, runs: []run{{workspace: "w"}}},
-		{want: inFolder, runs: []run{{flag: "a"}, {backend: `"local","config":{"path":"a"}`}}},
+		{want: inFolder, runs: []run{{flag: "a"}, {flag: "./b/../a"}, {flag: filepath.Join(here, "a")}, {backend: `"local","config":{"path":"a"}`},
+			{backend: `"local","config":{"path":"b"}`, flag: "a"}}},
+		{want: inFolder, runs: []run{{backend: `"local","config":{"workspace_dir":"w"}`}}},
 		{want: inFolder, runs: []run{{backend: `"http","config":{"address":"a","password":"1"}`}, {backend: `"http","config":{"address":"a","password":"2"}`}}},
 		{want: inFolder, runs: []run{{command: "test", id: "1"}}},
 		{want: inFolder, runs: []run{{command: "test", id: "2"}}},
@@ -99,8 +102,8 @@ func TestOpen_unusable(t *testing.T) {
 				t.Errorf("%s: %v", op, err)
 			}
 		}
-		if want := (store.Place{Name: l.Folder, IsLocal: true}); s.Place() != want {
-			t.Errorf("%+v, want %+v", s.Place(), want)
+		if s.Name("") != l.Folder {
+			t.Errorf("named %s", s.Name(""))
 		}
 	}
 }
@@ -109,7 +112,7 @@ func TestOpen_unusable(t *testing.T) {
 func TestCheckKey(t *testing.T) {
 	bucket := parse(t, fakes3.New(t).URL)
 	for key, isKey := range map[string]bool{
-		"a": true, "a-1": true, strings.Repeat("k", 62): true, strings.Repeat("k", 63): false, "": false, "a/b": false, "..": false, "A": false, "_conditions": false,
+		"a": true, "a-1": true, strings.Repeat("k", 62): true, strings.Repeat("k", 63): false, "": false, "a/b": false, "..": false, "A": false,
 	} {
 		for _, l := range []Location{{Folder: t.TempDir()}, bucket} {
 			s := l.Open("scope", new(cli.Process))
@@ -129,7 +132,7 @@ func TestKinds_areInTheGuide(t *testing.T) {
 	}
 	refused := map[string][]string{
 		"s3":  {"insecure", "sse_customer_key", "AWS_SSE_CUSTOMER_KEY", "ec2_metadata_service_endpoint_mode"},
-		"gcs": {"encryption_key", "storage_custom_endpoint", "universe_domain", "STORAGE_EMULATOR_HOST"},
+		"gcs": {"impersonate_service_account_delegates", "encryption_key", "storage_custom_endpoint", "universe_domain", "STORAGE_EMULATOR_HOST"},
 		"azurerm": {
 			"client_certificate", "client_certificate_path", "ado_pipeline_service_connection_id", "msi_endpoint", "metadata_host",
 			"encryption_scope", "customer_provided_key", "lookup_blob_endpoint",
@@ -141,7 +144,7 @@ func TestKinds_areInTheGuide(t *testing.T) {
 		if !strings.Contains(section, "\n- A URL is `"+kind.Scheme+"://") || !strings.Contains(section, "\n- A plan needs ") {
 			t.Errorf("the guide does not say what a person must know of %s: %s", kind.Backend, section)
 		}
-		for _, parameter := range kind.Accepts {
+		for _, parameter := range kind.Parameters {
 			if !strings.Contains(section, "`"+parameter+"`") {
 				t.Errorf("the guide does not name the parameter %s of %s", parameter, kind.Scheme)
 			}
@@ -149,7 +152,7 @@ func TestKinds_areInTheGuide(t *testing.T) {
 		for _, name := range refused[kind.Backend] {
 			t.Run(kind.Backend+"/"+name, func(t *testing.T) {
 				settings := map[string]any{}
-				for required := range kind.Locating {
+				for required := range kind.StateSettings {
 					settings[required] = "canary"
 				}
 				if name == strings.ToUpper(name) {
@@ -157,7 +160,7 @@ func TestKinds_areInTheGuide(t *testing.T) {
 				} else {
 					settings[name] = "canary"
 				}
-				err := usual(backend{Type: kind.Backend, Settings: settings}).Unusable
+				err := defaultLocation(backend{Type: kind.Backend, Settings: settings}).Unusable
 				if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "canary") {
 					t.Error(err)
 				}

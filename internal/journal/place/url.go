@@ -18,11 +18,11 @@ import (
 
 // errURL says what a URL can be.
 var errURL = func() error {
-	examples, parameters := []string{"an absolute path"}, []string{"the parameters state and endpoint (of s3, or on this machine)"}
+	examples, parameters := []string{"an absolute path"}, []string{"the parameter state"}
 	for _, k := range kinds() {
 		examples = append(examples, k.Example)
-		if len(k.Accepts) > 0 {
-			parameters = append(parameters, fmt.Sprintf("for %s %s", k.Scheme, strings.Join(k.Accepts, ", ")))
+		if len(k.Parameters) > 0 {
+			parameters = append(parameters, fmt.Sprintf("for %s %s", k.Scheme, strings.Join(k.Parameters, ", ")))
 		}
 	}
 	return fmt.Errorf("the journal's URL must be %s, without user, port and fragment; it accepts %s, each once, and after a path only state",
@@ -43,48 +43,38 @@ func isInvisible(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or the
-// URL of a kind, with endpoint=URL and state=NAME. Its errors never repeat the text.
+// ParseURL reads where a person has chosen to keep the journal: the absolute path of a folder that
+// exists, or the URL of a kind, with its parameters and state=NAME. Its errors never repeat the text.
 func ParseURL(text string) (Location, error) {
-	if isInvisible(text) {
+	switch {
+	case isInvisible(text):
 		return Location{}, errInvisible
-	}
-	if filepath.IsAbs(text) {
-		folder, state, named := strings.Cut(text, "?state=")
-		if named && state == "" {
+	case filepath.IsAbs(text):
+		folder, state, isNamed := strings.Cut(text, "?state=")
+		if isNamed && state == "" {
 			return Location{}, errURL
 		}
 		return Location{Folder: filepath.Clean(folder), State: state, URL: text}, nil
 	}
 	parsed, err := url.Parse(text)
-	if err != nil || parsed.Hostname() == "" || parsed.Host != parsed.Hostname() ||
-		parsed.User != nil || strings.Contains(text, "#") {
-		return Location{}, errURL
-	}
-	query, err := url.ParseQuery(parsed.RawQuery)
-	if err != nil {
+	if err != nil || parsed.Hostname() == "" || parsed.Host != parsed.Hostname() || parsed.User != nil || strings.Contains(text, "#") {
 		return Location{}, errURL
 	}
 	if isInvisible(parsed.Path) {
 		return Location{}, errInvisible
 	}
-	kind, ok := find(func(k bucket.Kind) bool { return k.Scheme == parsed.Scheme })
-	if !ok {
+	i := slices.IndexFunc(kinds(), func(k bucket.Kind) bool { return k.Scheme == parsed.Scheme })
+	if i < 0 {
 		return Location{}, errURL
 	}
-	parameters := map[string]any{}
-	for name, values := range query {
-		if len(values) != 1 || values[0] == "" || name != "endpoint" && name != "state" && !slices.Contains(kind.Accepts, name) {
-			return Location{}, errURL
-		}
-		if isInvisible(values[0]) {
-			return Location{}, errInvisible
-		}
-		parameters[name] = values[0]
+	kind := kinds()[i]
+	parameters, err := parseParameters(parsed.RawQuery, kind.Parameters)
+	if err != nil {
+		return Location{}, err
 	}
-	s := settings.OfURL(parameters)
+	s := settings.New(parameters)
 	l := Location{State: s.Text("state"), URL: text}
-	l.cloud, l.Prefix, err = kind.Named(parsed.Host, strings.Trim(parsed.Path, "/"), s)
+	l.cloud, l.Prefix, err = kind.AtURL(parsed.Host, strings.Trim(parsed.Path, "/"), s)
 	if err = errors.Join(err, s.Unread()); err != nil {
 		return Location{}, err
 	}
@@ -92,4 +82,23 @@ func ParseURL(text string) (Location, error) {
 		l.Prefix += "/"
 	}
 	return l, nil
+}
+
+// parseParameters reads the query of a URL, which has each parameter once.
+func parseParameters(text string, accepted []string) (map[string]any, error) {
+	query, err := url.ParseQuery(text)
+	if err != nil {
+		return nil, errURL
+	}
+	parameters := map[string]any{}
+	for name, values := range query {
+		switch {
+		case len(values) != 1, values[0] == "", name != "state" && !slices.Contains(accepted, name):
+			return nil, errURL
+		case isInvisible(values[0]):
+			return nil, errInvisible
+		}
+		parameters[name] = values[0]
+	}
+	return parameters, nil
 }

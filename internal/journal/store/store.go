@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"sync"
@@ -31,20 +30,6 @@ type Text struct {
 // Exists reports whether the key had a text.
 func (t Text) Exists() bool { return t.Version != "" }
 
-// Place is where the texts of a scope are, for people.
-type Place struct {
-	Name    string // a folder, or a bucket with the start of each object's name
-	IsLocal bool   // it is a folder, where a write costs next to nothing
-}
-
-// Of names the folder or object of a key.
-func (p Place) Of(key string) string {
-	if p.IsLocal {
-		return filepath.Join(p.Name, key)
-	}
-	return p.Name + key + Suffix
-}
-
 var (
 	// ErrConflict reports that the key has another version than the one to replace. The caller must
 	// then read it and compare, because that may be its own write: the libraries of the clouds repeat
@@ -55,16 +40,33 @@ var (
 	ErrDenied = errors.New("the credentials lack a right")
 )
 
-// Store keeps the texts of one scope. Each method is bounded by its context. After any other error
-// than ErrConflict and ErrDenied, a write may have arrived, or may still do so.
+// Store keeps the texts of one scope, for any number of processes on any number of machines at the
+// same time. That no prompt is sent twice depends on what it guarantees:
+//
+//   - A read or a listing that begins after a write has returned, in whatever process, shows that
+//     write or a later one. A store that is eventually consistent, or replicated, is none.
+//   - Of the writes that replace one version, one succeeds, and each other one returns ErrConflict.
+//     What a key had once it never has again, so a version is not used twice.
+//   - What Put has returned survives a loss of power. A reader never sees a part of a text.
+//   - Only the store itself says that there is no text, or denies a right. If a proxy could have said
+//     so, or a folder that is not mounted, it is an error: an absence that is taken for granted
+//     would send each prompt again.
+//   - After any other error than ErrConflict and ErrDenied, the write may have arrived, or may still
+//     arrive. The store may send it again, so ErrConflict may mean that it had arrived before.
+//   - Each method returns when its context ends, and all may be called concurrently.
+//   - An error shows no credentials and no other setting's value.
+//
+// storetest.Run tries most of this at a store.
 type Store interface {
-	// Place is where the texts are.
-	Place() Place
+	// Name names the folder or object of a key, or without a key what all of them have in common.
+	Name(key string) string
+	// IsLocal reports whether a write costs next to nothing.
+	IsLocal() bool
 	// List returns all keys that have a text, in any order. Other files and objects are left out.
 	List(ctx context.Context) (keys []string, err error)
-	// Get returns what a key has. It returns no text and no error only if the store itself says so.
+	// Get returns what a key has, which may be no text.
 	Get(ctx context.Context, key string) (Text, error)
-	// Put stores a text durably over what was read or written, or returns ErrConflict.
+	// Put stores a text over what was read or written.
 	Put(ctx context.Context, over Text, body []byte) (Text, error)
 	// Prove makes sure, by writes that must be refused, that the store honours their conditions. Call
 	// it once in a process before relying on Put; other processes may do so at the same time.
@@ -109,8 +111,11 @@ type Memory struct {
 	texts map[string]Text
 }
 
-// Place is nowhere.
-func (m *Memory) Place() Place { return Place{IsLocal: true} }
+// Name is empty: it is nowhere.
+func (m *Memory) Name(string) string { return "" }
+
+// IsLocal is true.
+func (m *Memory) IsLocal() bool { return true }
 
 // List returns the keys.
 func (m *Memory) List(context.Context) ([]string, error) {
@@ -154,7 +159,8 @@ type unusable struct {
 	err  error
 }
 
-func (u unusable) Place() Place                                    { return Place{Name: u.name, IsLocal: true} }
+func (u unusable) Name(string) string                              { return u.name }
+func (u unusable) IsLocal() bool                                   { return true }
 func (u unusable) List(context.Context) ([]string, error)          { return nil, u.err }
 func (u unusable) Get(context.Context, string) (Text, error)       { return Text{}, u.err }
 func (u unusable) Put(context.Context, Text, []byte) (Text, error) { return Text{}, u.err }

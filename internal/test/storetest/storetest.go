@@ -58,15 +58,15 @@ func Beside(k bucket.Kind, values ...map[string]any) (bucket.Cloud, string, erro
 	for _, more := range values {
 		maps.Copy(all, more)
 	}
-	s := settings.OfBackend(all)
+	s := settings.New(all)
 	in, prefix, err := k.Beside(s)
 	return in, prefix, errors.Join(err, s.Unread())
 }
 
-// Named is where a URL of a kind leads, of whose parameters all must be read.
-func Named(k bucket.Kind, host, path string, parameters map[string]any) (bucket.Cloud, string, error) {
-	s := settings.OfURL(parameters)
-	in, prefix, err := k.Named(host, path, s)
+// AtURL is where a URL of a kind leads, of whose parameters all must be read.
+func AtURL(k bucket.Kind, host, path string, parameters map[string]any) (bucket.Cloud, string, error) {
+	s := settings.New(parameters)
+	in, prefix, err := k.AtURL(host, path, s)
 	return in, prefix, errors.Join(err, s.Unread())
 }
 

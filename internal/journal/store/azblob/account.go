@@ -74,12 +74,3 @@ func cliSubscription(ctx context.Context) (string, error) {
 	}
 	return strings.TrimSpace(string(id)), nil
 }
-
-// lookUpError names what was tried, and the ways that need no right to look up a key.
-func (c *cloud) lookUpError(err error) error {
-	return fmt.Errorf("cannot look up the key of the storage account %s (with listKeys), as the azurerm backend does: %w; to avoid that, "+
-		"set use_azuread_auth (ARM_USE_AZUREAD) to true and grant the role %q on the container %s, or set ARM_ACCESS_KEY",
-		c.account, err, contributor, c.name)
-}
-
-const contributor = "Storage Blob Data Contributor"

@@ -49,44 +49,55 @@ var (
 // Kind is Azure Blob Storage.
 func Kind() bucket.Kind {
 	return bucket.Kind{
-		Backend: "azurerm", Beside: beside, Scheme: "azblob", Example: "azblob://account/container/prefix", Named: named,
-		Locating: map[string]string{"storage_account_name": "", "container_name": "", "key": ""},
+		Backend: "azurerm", Beside: besideState, Scheme: "azblob", Example: "azblob://account/container/prefix", AtURL: atURL,
+		Parameters:    []string{"endpoint"},
+		StateSettings: map[string]string{"storage_account_name": "", "container_name": "", "key": ""},
 	}
 }
 
-// beside is where the azurerm backend keeps a state.
-func beside(s *settings.Settings) (bucket.Cloud, string, error) {
+// besideState is where the azurerm backend keeps a state.
+func besideState(s *settings.Settings) (bucket.Cloud, string, error) {
 	account, accountErr := s.Required("storage_account_name")
 	name, nameErr := s.Required("container_name")
 	key, keyErr := s.Required("key")
 	if err := errors.Join(accountErr, nameErr, keyErr); err != nil {
 		return nil, "", err
 	}
-	c, err := newCloud(account, name, "", true, s)
+	c := &cloud{account: account, name: name}
+	err := c.read(s, true)
 	return c, key + "." + settings.JournalName, err
 }
 
-// named is where a URL leads.
-func named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
+// atURL is where a URL leads.
+func atURL(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
 	container, prefix, _ := strings.Cut(path, "/")
+	c := &cloud{account: host, name: container}
+	err := c.read(s, false)
 	endpoint := s.Text("endpoint")
-	c, err := newCloud(host, container, endpoint, false, s)
-	return c, prefix, errors.Join(err, settings.CheckEmulator(endpoint))
+	c.endpoint = strings.TrimSuffix(cmp.Or(endpoint, c.endpoint), "/")
+	return c, prefix, errors.Join(err, checkEmulator(endpoint))
 }
 
-// newCloud checks the names, because they become parts of a URL that tokens are sent to. Beside a
-// state, the credentials are the backend's and no others.
-func newCloud(account, name, endpoint string, isBeside bool, s *settings.Settings) (*cloud, error) {
-	c := &cloud{account: account, name: name}
+// ErrEmulator reports an endpoint that would get a token, which its receiver could use elsewhere.
+var ErrEmulator = errors.New("the endpoint of an azblob URL must be a loopback address: a token for Azure goes to Azure alone")
+
+// checkEmulator checks the endpoint of a journal's URL, which any configuration can set. It must be
+// this machine, because whoever gets a token of the cloud can use it.
+func checkEmulator(text string) error {
+	if endpoint, err := url.Parse(text); text != "" && (err != nil || !settings.IsLoopback(endpoint.Hostname())) {
+		return ErrEmulator
+	}
+	return settings.CheckEndpoint(text, false)
+}
+
+// read checks the names, too, because they become parts of a URL that tokens are sent to.
+func (c *cloud) read(s *settings.Settings, isBeside bool) error {
 	suffix, err := c.azure.read(s, isBeside)
-	if err != nil {
-		return nil, err
+	c.endpoint = "https://" + c.account + ".blob." + suffix
+	if !azureAccounts.MatchString(c.account) || !azureContainers.MatchString(c.name) || len(c.name) < 3 || len(c.name) > 63 {
+		err = errors.Join(err, ErrNames)
 	}
-	if !azureAccounts.MatchString(account) || !azureContainers.MatchString(name) || len(name) < 3 || len(name) > 63 {
-		return nil, ErrNames
-	}
-	c.endpoint = strings.TrimSuffix(cmp.Or(endpoint, "https://"+account+".blob."+suffix), "/")
-	return c, settings.CheckEndpoint(c.endpoint)
+	return err
 }
 
 func (c *cloud) String() string { return "azblob://" + c.account + "/" + c.name }
@@ -102,62 +113,48 @@ func (c *cloud) Grant(op, _ string) string {
 	return fmt.Sprintf("%s on the container %s of the storage account %s, which ARM_ACCESS_KEY does not need", role, c.name, c.account)
 }
 
-// Never has the form of Azure's ETags, which count the time, and is earlier than any journal.
-func (c *cloud) Never() store.Version { return `"0x8D0000000000000"` }
-
 func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
 	options := azcore.ClientOptions{
 		Cloud: c.azure.cloud, Transport: &http.Client{Transport: network, CheckRedirect: bucket.NoRedirect},
 		Telemetry: policy.TelemetryOptions{Disabled: true},
 	}
+	at, ofContainer := c.endpoint+"/"+c.name, &container.ClientOptions{ClientOptions: options}
+	if c.azure.key == "" && c.azure.sas != "" {
+		client, err := container.NewClientWithNoCredential(at+"?"+c.azure.sas, ofContainer)
+		return &objects{client}, azureError(err)
+	}
 	key := c.azure.key
-	var identity azcore.TokenCredential
-	if key == "" && c.azure.sas == "" {
-		var err error
-		if identity, err = c.azure.credential(options); err != nil {
+	if key == "" {
+		identity, err := c.azure.identity(options)
+		if err != nil {
 			return nil, err
 		}
-	}
-	if c.azure.looksUpKey {
-		var err error
+		if !c.azure.looksUpKey {
+			client, err := container.NewClient(at, identity, ofContainer)
+			return &objects{client}, azureError(err)
+		}
 		if key, err = c.lookUpKey(ctx, identity, options); err != nil {
-			return nil, c.lookUpError(err)
+			return nil, fmt.Errorf("cannot look up the key of the storage account %s (with listKeys), as the azurerm backend does: %w; "+
+				"to avoid that, set use_azuread_auth (ARM_USE_AZUREAD) to true and grant the role %q on the container %s, or set ARM_ACCESS_KEY",
+				c.account, err, contributor, c.name)
 		}
 	}
-	at, ofContainer := c.endpoint+"/"+c.name, &container.ClientOptions{ClientOptions: options}
-	if key != "" {
-		shared, err := container.NewSharedKeyCredential(c.account, key)
-		if err != nil {
-			return nil, settings.Unsupported("access_key")
-		}
-		client, err := container.NewClientWithSharedKeyCredential(at, shared, ofContainer)
-		return &objects{c, client, true}, err
+	shared, err := container.NewSharedKeyCredential(c.account, key)
+	if err != nil {
+		return nil, settings.Unsupported("access_key")
 	}
-	if c.azure.sas != "" {
-		client, err := container.NewClientWithNoCredential(at+"?"+c.azure.sas, ofContainer)
-		return &objects{c, client, false}, azureError(err)
-	}
-	client, err := container.NewClient(at, identity, ofContainer)
-	return &objects{c, client, false}, err
+	client, err := container.NewClientWithSharedKeyCredential(at, shared, ofContainer)
+	return &objects{client}, azureError(err)
 }
 
-type objects struct {
-	*cloud
-
-	container *container.Client
-	isKey     bool // which has every right
-}
+type objects struct{ container *container.Client }
 
 func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		var seen bucket.Tokens
 		for pages := o.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix}); pages.More(); {
 			page, err := pages.NextPage(ctx)
 			if err == nil && page.Segment == nil {
 				err = errors.New("the response is not a listing") // a proxy's perhaps; not an empty journal
-			}
-			if err == nil {
-				err = seen.Add(deref(page.NextMarker))
 			}
 			if err != nil {
 				yield("", azureError(err))
@@ -203,12 +200,6 @@ func deref[T any](value *T) (zero T) {
 	return *value
 }
 
-func (o *objects) IsDenied(err error) bool {
-	response, ok := errors.AsType[azureResponse](err)
-	return ok && !o.isKey && response.StatusCode == http.StatusForbidden && bloberror.HasCode(err, bloberror.AuthorizationFailure,
-		bloberror.AuthorizationPermissionMismatch, bloberror.AuthorizationResourceTypeMismatch, bloberror.InsufficientAccountPermissions)
-}
-
 // azureError believes only the store's code: a proxy's 404 has none. A URL may have a SAS token.
 func azureError(err error) error {
 	switch {
@@ -220,22 +211,27 @@ func azureError(err error) error {
 	if response, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return azureResponse{response}
 	}
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return failed.Err
-	}
-	return err
+	return bucket.WithoutURL(err)
 }
 
 // azureResponse says in a line what the SDK's error says in many.
 type azureResponse struct{ *azcore.ResponseError }
 
-func (r azureResponse) Unwrap() error { return r.ResponseError }
+func (r azureResponse) Is(target error) bool {
+	return target == store.ErrDenied && r.StatusCode == http.StatusForbidden && bloberror.HasCode(r.ResponseError,
+		bloberror.AuthorizationPermissionMismatch, bloberror.AuthorizationResourceTypeMismatch, bloberror.InsufficientAccountPermissions)
+}
 
 func (r azureResponse) Error() string {
 	text := strings.TrimSpace(fmt.Sprintf("the service responded with status %d %s", r.StatusCode, r.ErrorCode))
-	if r.ErrorCode == "KeyBasedAuthenticationNotPermitted" {
+	switch bloberror.Code(r.ErrorCode) {
+	case bloberror.AuthorizationFailure:
+		text += ": the network rules of the storage account may not allow it"
+	case "KeyBasedAuthenticationNotPermitted":
 		text += fmt.Sprintf(": the storage account permits no keys, so set use_azuread_auth (ARM_USE_AZUREAD) to true "+
 			"and grant the role %q", contributor)
 	}
 	return text
 }
+
+const contributor = "Storage Blob Data Contributor"

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -22,47 +21,54 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
-// azureSettings say as whom a container is reached: with the account's key, else with a SAS token,
-// else with the key that an identity may look up, else as that identity.
+// azureSettings say as whom a container is reached. The first of these that is set counts:
+//
+//  1. the account's key: access_key
+//  2. a SAS token: sas_token
+//  3. the account's key, which an identity looks up, unless use_azuread_auth is true
+//  4. an identity; see the method identity
+//
+// Each setting can be a variable, too: ARM_ACCESS_KEY, and so on.
 type azureSettings struct {
 	key, sas   string
 	looksUpKey bool
 	group      string // of the account
 
-	cloud                 azcloud.Configuration
-	audience              string // of a token that proves who we are
-	tenant, subscription  string
-	client, secret, proof azureText
-	requestURL            string // where GitHub gives a proof
-	requestToken          string
-	oidc, aks, msi, cli   bool
-	others                bool // whether what the Azure SDK finds will do
+	cloud            azcloud.Configuration
+	tenant           string
+	subscription     string // of the account
+	client, secret   string // of an application
+	proof, proofFile string // a token of another system that proves who we are
+	requestURL       string // where GitHub Actions gives such a token
+	requestToken     string
+	audience         string // of such a token
+	oidc, aks        bool   // whether a token counts, and whether Kubernetes has set the variables for one
+	msi, cli         bool   // whether the machine's identity counts, and the Azure CLI's
+	sdk              bool   // whether what the Azure SDK finds will do
 }
-
-// azureText is a setting whose text another setting may keep in a file.
-type azureText struct{ name, text, file string }
 
 var errNoAzureCredentials = errors.New("the azurerm backend's settings and ARM_* variables lead to no credentials for the journal")
 
 // read reads what the azurerm backend knows, and returns the end of the host names of accounts.
+// Beside a state, the credentials are the backend's and no others.
 func (a *azureSettings) read(s *settings.Settings, isBeside bool) (suffix string, _ error) {
 	// arm reads a setting or the variable that is named after it.
 	arm := func(name string, variables ...string) string {
 		return strings.TrimSpace(s.Text(name, append([]string{"ARM_" + strings.ToUpper(name)}, variables...)...))
 	}
-	isOn := func(name string, usually bool) bool { return s.Is(name, usually, "ARM_"+strings.ToUpper(name)) }
-	orFile := func(name string) azureText { return azureText{name, arm(name), arm(name + "_file_path")} }
+	isOn := func(name string, byDefault bool) bool { return s.Bool(name, byDefault, "ARM_"+strings.ToUpper(name)) }
 	*a = azureSettings{
 		key: arm("access_key"), sas: strings.TrimPrefix(arm("sas_token"), "?"),
-		tenant: arm("tenant_id"), subscription: arm("subscription_id"),
-		client: orFile("client_id"), secret: orFile("client_secret"), proof: orFile("oidc_token"),
+		tenant: arm("tenant_id"), subscription: arm("subscription_id"), client: arm("client_id"), secret: arm("client_secret"),
+		proof: arm("oidc_token"), proofFile: arm("oidc_token_file_path"),
 		requestURL:   arm("oidc_request_url", "ACTIONS_ID_TOKEN_REQUEST_URL"),
 		requestToken: arm("oidc_request_token", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
 		oidc:         isOn("use_oidc", false), aks: isOn("use_aks_workload_identity", false), msi: isOn("use_msi", false),
-		cli: isOn("use_cli", isBeside), others: !isBeside,
+		cli: isOn("use_cli", isBeside), sdk: !isBeside,
 	}
 	s.Ignore("snapshot", "timeout_seconds")
 	switch strings.ToLower(arm("environment")) {
@@ -85,43 +91,50 @@ func (a *azureSettings) read(s *settings.Settings, isBeside bool) (suffix string
 func (a *azureSettings) readBackend(s *settings.Settings) error {
 	s.Ignore("endpoint") // of an API that the CLIs no longer use
 	isKeyless := a.key == "" && a.sas == ""
+	// With resource_group_name, the backend asks Azure Resource Manager for the account's key. Without
+	// it, nothing shows how the backend reached the state, so the identity itself is used.
 	a.group = s.Text("resource_group_name")
-	// The backend looks up a key in the resource group. Without one, its settings do not show how it
-	// reached the state, so the identity itself is tried.
-	a.looksUpKey = !s.Is("use_azuread_auth", false, "ARM_USE_AZUREAD") && isKeyless && a.group != ""
+	a.looksUpKey = !s.Bool("use_azuread_auth", false, "ARM_USE_AZUREAD") && isKeyless && a.group != ""
 	refused := []string{
 		"ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST", "ARM_CUSTOMER_PROVIDED_KEY", "ARM_USE_DNS_ZONE_ENDPOINT",
 		"ARM_ENCYRPTION_SCOPE", //nolint:misspell // so does OpenTofu
 	}
-	if isKeyless { // with a key, a certificate is for another provider
-		refused = append(refused, "ARM_CLIENT_CERTIFICATE", "ARM_CLIENT_CERTIFICATE_PATH")
+	if isKeyless { // with a key, these are for another provider
+		refused = append(refused, "ARM_CLIENT_CERTIFICATE", "ARM_CLIENT_CERTIFICATE_PATH", "ARM_CLIENT_ID_FILE_PATH", "ARM_CLIENT_SECRET_FILE_PATH")
 	}
-	return s.Refuse(refused...)
+	return settings.Refuse(refused...)
 }
 
-// credential finds an identity in the order of the backend.
-func (a *azureSettings) credential(options azcore.ClientOptions) (azcore.TokenCredential, error) {
-	client, clientErr := a.client.read()
-	secret, secretErr := a.secret.read()
-	if err := errors.Join(clientErr, secretErr); err != nil {
-		return nil, err
-	}
-	tenant, proof := a.tenant, a.proof
+// identity finds one in the order of the backend:
+//
+//  1. an application with client_secret
+//  2. an application with a token: oidc_token, or its file, or what GitHub Actions gives (use_oidc),
+//     or the file of Kubernetes (use_aks_workload_identity)
+//  3. the machine's managed identity (use_msi)
+//  4. who has logged in with the Azure CLI (use_cli)
+//  5. for a URL only, what the Azure SDK finds
+func (a *azureSettings) identity(options azcore.ClientOptions) (azcore.TokenCredential, error) {
+	tenant, client, proofFile := a.tenant, a.client, a.proofFile
 	if a.aks {
 		tenant, client = cmp.Or(os.Getenv("AZURE_TENANT_ID"), tenant), cmp.Or(os.Getenv("AZURE_CLIENT_ID"), client)
 	}
 	hasRequest := a.oidc && a.requestURL != "" && a.requestToken != ""
-	if proof.text == "" && (a.aks || !hasRequest) {
-		proof.file = cmp.Or(proof.file, os.Getenv("AZURE_FEDERATED_TOKEN_FILE"))
+	if a.proof == "" && (a.aks || !hasRequest) {
+		proofFile = cmp.Or(proofFile, os.Getenv("AZURE_FEDERATED_TOKEN_FILE"))
 	}
-	isApp, hasProof := tenant != "" && client != "", (a.oidc || a.aks) && (proof.text != "" || proof.file != "")
+	isApp, hasProof := tenant != "" && client != "", (a.oidc || a.aks) && (a.proof != "" || proofFile != "")
 	switch {
-	case isApp && secret != "":
-		return azidentity.NewClientSecretCredential(tenant, client, secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: options})
+	case isApp && a.secret != "":
+		return azidentity.NewClientSecretCredential(tenant, client, a.secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: options})
 	case isApp && (hasProof || hasRequest):
-		prove := func(context.Context) (string, error) { return proof.read() }
-		if !hasProof {
-			prove = func(ctx context.Context) (string, error) { return a.requestProof(ctx, options.Transport) }
+		prove := func(ctx context.Context) (string, error) {
+			switch {
+			case !hasProof:
+				return a.requestProof(ctx, options.Transport)
+			case a.proof != "":
+				return a.proof, nil
+			}
+			return readProof(proofFile)
 		}
 		return azidentity.NewClientAssertionCredential(tenant, client, prove,
 			&azidentity.ClientAssertionCredentialOptions{ClientOptions: options})
@@ -141,7 +154,7 @@ func (a *azureSettings) credential(options azcore.ClientOptions) (azcore.TokenCr
 			return nil, settings.Unsupported("tenant_id or subscription_id")
 		}
 		return cliCredential{found}, nil
-	case a.others:
+	case a.sdk:
 		return azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: options})
 	}
 	return nil, errNoAzureCredentials
@@ -175,27 +188,23 @@ func (a *azureSettings) requestProof(ctx context.Context, network policy.Transpo
 	}
 	request.Header.Set("Authorization", "Bearer "+a.requestToken)
 	request.Header.Set("Accept", "application/json")
-	response, err := network.Do(request)
+	response, body, err := bucket.Exchange(network, request, store.MaxText)
 	if err != nil {
-		return "", azureError(err)
+		return "", err
 	}
-	defer func() { _ = response.Body.Close() }()
 	var proof struct{ Value string }
-	err = json.NewDecoder(io.LimitReader(response.Body, store.MaxText)).Decode(&proof)
+	err = json.Unmarshal(body, &proof)
 	if err == nil && response.StatusCode == http.StatusOK && proof.Value != "" {
 		return proof.Value, nil
 	}
 	return "", fmt.Errorf("the service of the setting oidc_request_url responded with status %d, without a token", response.StatusCode)
 }
 
-// read does not show the file. The backend has already refused a text that differs from it.
-func (t azureText) read() (string, error) {
-	if t.text != "" || t.file == "" {
-		return t.text, nil
-	}
-	content, err := os.ReadFile(t.file)
+// readProof does not show the file's name.
+func readProof(file string) (string, error) {
+	content, err := os.ReadFile(file)
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		return "", fmt.Errorf("cannot read the file of the setting %s_file_path: %w", t.name, failed.Err)
+		return "", fmt.Errorf("cannot read the file of the setting oidc_token_file_path: %w", failed.Err)
 	}
 	return strings.TrimSpace(string(content)), err
 }

@@ -124,10 +124,6 @@ func TestAzure_credentials(t *testing.T) {
 			[]string{login + "client secret", blobs + "Bearer token"}},
 		"secret, no key, variable": {app(set{"client_secret": "secret", "resource_group_name": "a"}), map[string]string{"ARM_USE_AZUREAD": "true"},
 			[]string{login + "client secret", blobs + "Bearer token"}},
-		"secret in files": {
-			set{"tenant_id": "tenant", "client_id_file_path": file(t, "client\n"), "client_secret_file_path": file(t, "secret\n")},
-			nil, []string{login + "client secret", blobs + "Bearer token"},
-		},
 		"OIDC": {app(set{"use_oidc": true, "oidc_token": "proof", "oidc_request_url": "https://ci.example", "oidc_request_token": "a"}), nil,
 			[]string{login + "client proof", blobs + "Bearer token"}},
 		"OIDC of a file": {app(set{"use_oidc": true, "oidc_token_file_path": file(t, "proof\n")}), nil,
@@ -163,14 +159,16 @@ func TestAzure_credentials(t *testing.T) {
 				t.Skip("az is a shell script")
 			}
 			setAzure(t, test.env)
-			c, prefix, err := storetest.Named(Kind(), "devstate", "ci-state", nil)
+			c, prefix, err := storetest.AtURL(Kind(), "devstate", "ci-state", nil)
 			if test.settings != nil {
 				c, prefix, err = fromBackend(test.settings)
 			}
 			if err != nil || test.settings != nil && prefix != "prod.tfstate.agent-journal/" {
 				t.Fatal(c, prefix, err)
 			}
-			f := &fakeBlobs{blobs: map[string]string{}, account: account}
+			f := &fakeBlobs{account: account, hook: func(w http.ResponseWriter) {
+				_, _ = io.WriteString(w, "<EnumerationResults><Blobs/></EnumerationResults>")
+			}}
 			if _, err := bucket.New(c, prefix, "scope", f).List(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -210,8 +208,8 @@ func TestAzure_refused(t *testing.T) {
 		{names: "container", settings: set{"container_name": strings.Repeat("canary-", 9) + canary}},
 		{names: "no credentials", settings: set{"use_cli": false}},
 		{names: "access_key", settings: set{"access_key": canary + "%"}},
-		{names: "client_id_file_path", settings: set{"client_id": "", "client_id_file_path": "/" + canary}},
-		{names: "client_secret_file_path", settings: set{"client_secret_file_path": "/" + canary}},
+		{names: "client_id_file_path", settings: set{"client_id_file_path": canary}},
+		{names: "ARM_CLIENT_SECRET_FILE_PATH", env: map[string]string{"ARM_CLIENT_SECRET_FILE_PATH": canary}},
 		{names: "oidc_token_file_path", settings: set{"use_oidc": true, "oidc_token_file_path": "/" + canary}},
 		{
 			names:    "cannot use the setting oidc_request_url",

@@ -14,7 +14,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"net/http"
-	"slices"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -30,50 +30,39 @@ type Kind struct {
 	Scheme  string // of URLs
 	Example string // of a URL
 
-	// Beside returns a place next to the state, which no listing of the backend's workspaces shows,
-	// and Named the place that a URL leads to. Beside requires only the settings that locate a state.
+	// Beside reads the settings of the backend, and returns a place next to the state, which no
+	// listing of the backend's workspaces shows. It requires only the settings of StateSettings.
 	Beside func(*settings.Settings) (in Cloud, prefix string, _ error)
-	Named  func(host, path string, _ *settings.Settings) (in Cloud, prefix string, _ error)
+	// StateSettings are the backend's settings that identify a state, with their defaults.
+	StateSettings map[string]string
 
-	Accepts  []string          // parameters of URLs, beside endpoint and state
-	Locating map[string]string // settings of the backend that say which state it is, with what each is if it is null
+	// AtURL returns the place that a URL leads to, with its parameters as settings.
+	AtURL func(host, path string, _ *settings.Settings) (in Cloud, prefix string, _ error)
+	// Parameters are those that a URL may have, beside state.
+	Parameters []string
 }
 
 // Cloud is a bucket or container, with the settings that lead to it. Each cloud has its own type.
 type Cloud interface {
 	// String is its URL, such as s3://ci-state.
 	String() string
-	// Connect reads the credentials where they are kept. Nothing is requested of the bucket yet.
+	// Connect finds the credentials. Nothing is requested of the bucket yet.
 	Connect(ctx context.Context, network http.RoundTripper) (Objects, error)
-	// Grant says what allows to list, read or write objects whose keys start with prefix.
+	// Grant says what allows credentials to list, read or write objects whose keys start with prefix.
 	Grant(op, prefix string) string
-	// Never is a version that no object has.
-	Never() store.Version
 }
 
-// Objects are those of a bucket. Reads and listings show each write at once. None is ever deleted.
+// Objects are those of a bucket, for whose requests store.Store's demands hold. A method returns
+// store.ErrDenied, store.ErrConflict and ErrNoObject only if the store itself says so: a proxy's 404
+// means nothing.
 type Objects interface {
 	// List returns the keys of objects that start with prefix.
 	List(ctx context.Context, prefix string) iter.Seq2[string, error]
-	// Get returns an object and its version, or ErrNoObject, if the store says that there is none.
+	// Get returns an object and its version, or ErrNoObject.
 	Get(ctx context.Context, key string) (io.ReadCloser, store.Version, error)
 	// Put stores an object if it has the version, or, if that is empty, if it does not exist.
 	// Otherwise it returns store.ErrConflict or ErrNoObject.
 	Put(ctx context.Context, key string, body []byte, ifVersion store.Version) (store.Version, error)
-	// IsDenied reports whether the store knows the credentials, and they lack a right.
-	IsDenied(err error) bool
-}
-
-// Tokens are those by which the pages of a listing follow each other.
-type Tokens []string
-
-// Add refuses a token that the listing has had: it would never end.
-func (t *Tokens) Add(token string) error {
-	if token != "" && slices.Contains(*t, token) {
-		return errors.New("the listing repeats itself")
-	}
-	*t = append(*t, token)
-	return nil
 }
 
 // RequestTimeout bounds a request. One for credentials needs that, because it is not cancelled with
@@ -83,8 +72,30 @@ const RequestTimeout = 10 * time.Second
 // NoRedirect keeps a client from following a redirect, which could lead a token elsewhere.
 func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
+// Exchange sends a request and reads at most limit bytes of the response.
+func Exchange(client interface {
+	Do(r *http.Request) (*http.Response, error)
+}, r *http.Request, limit int64,
+) (*http.Response, []byte, error) {
+	response, err := client.Do(r)
+	if err != nil {
+		return nil, nil, WithoutURL(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, limit))
+	return response, body, err
+}
+
+// WithoutURL removes the URL from an error of net/http: it can have a setting, or a token.
+func WithoutURL(err error) error {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err
+	}
+	return err
+}
+
 var (
-	// ErrNoObject reports that there is no such object, by the word of the store, not of a proxy.
+	// ErrNoObject reports that there is no such object.
 	ErrNoObject  = errors.New("there is no such object")
 	errNoVersion = errors.New("the response names no version of the object") // a proxy's perhaps
 )
@@ -99,19 +110,27 @@ func Quoted(etag string) store.Version {
 
 // New returns the store of a scope below a prefix, without accessing it yet. network may be nil.
 func New(cloud Cloud, prefix, scope string, network http.RoundTripper) store.Store {
-	return &bucket{cloud: cloud, place: prefix, prefix: prefix + scope + "/", network: network}
+	return &bucket{cloud: cloud, shared: prefix, prefix: prefix + scope + "/", network: network}
 }
 
 // bucket keeps each text in an object.
 type bucket struct {
 	cloud     Cloud
-	place     string // prefix of all scopes
-	prefix    string // of the scope; ends in a slash
+	shared    string // the prefix of all scopes
+	prefix    string // the prefix of this scope; ends in a slash
 	network   http.RoundTripper
 	connected atomic.Pointer[Objects]
 }
 
-func (b *bucket) Place() store.Place { return store.Place{Name: b.cloud.String() + "/" + b.prefix} }
+func (b *bucket) Name(key string) string {
+	name := b.cloud.String() + "/" + b.prefix
+	if key == "" {
+		return name
+	}
+	return name + key + store.Suffix
+}
+
+func (b *bucket) IsLocal() bool { return false }
 
 // try calls do with the connected bucket, and connects if there is no connection yet.
 func (b *bucket) try(ctx context.Context, op string, do func(Objects) error) error {
@@ -128,17 +147,11 @@ func (b *bucket) try(ctx context.Context, op string, do func(Objects) error) err
 	if ctx.Err() != nil { // it may hang in a refresh of credentials: connect again next time
 		b.connected.CompareAndSwap(connected, nil)
 	}
-	if err != nil && (*connected).IsDenied(err) {
-		return deniedError{fmt.Errorf("the credentials may lack %s: %w", b.cloud.Grant(op, b.place), err)}
+	if errors.Is(err, store.ErrDenied) {
+		return fmt.Errorf("the credentials may lack %s: %w", b.cloud.Grant(op, b.shared), err)
 	}
 	return err
 }
-
-// deniedError is an store.ErrDenied that names the right.
-type deniedError struct{ error }
-
-func (e deniedError) Unwrap() error      { return e.error }
-func (deniedError) Is(target error) bool { return target == store.ErrDenied }
 
 func (b *bucket) List(ctx context.Context) (keys []string, _ error) {
 	err := b.try(ctx, "list", func(o Objects) error {
@@ -160,16 +173,16 @@ func (b *bucket) List(ctx context.Context) (keys []string, _ error) {
 }
 
 func (b *bucket) Get(ctx context.Context, key string) (store.Text, error) {
-	if err := store.CheckKey(key); err != nil {
+	object, err := b.object(key)
+	if err != nil {
 		return store.Text{}, err
 	}
-	return b.get(ctx, "read", key)
-}
-
-func (b *bucket) get(ctx context.Context, op, key string) (store.Text, error) {
-	text := store.Text{Key: key}
-	err := b.try(ctx, op, func(o Objects) error {
-		body, version, err := o.Get(ctx, b.prefix+key+store.Suffix)
+	op, text := "read", store.Text{Key: key}
+	if key == probe {
+		op = "write" // of the rights that Prove needs
+	}
+	err = b.try(ctx, op, func(o Objects) error {
+		body, version, err := o.Get(ctx, object)
 		if errors.Is(err, ErrNoObject) {
 			return nil
 		}
@@ -190,16 +203,13 @@ func (b *bucket) get(ctx context.Context, op, key string) (store.Text, error) {
 }
 
 func (b *bucket) Put(ctx context.Context, over store.Text, body []byte) (store.Text, error) {
-	if err := errors.Join(store.CheckKey(over.Key), store.CheckBody(body)); err != nil {
+	object, err := b.object(over.Key)
+	if err = errors.Join(err, store.CheckBody(body)); err != nil {
 		return store.Text{}, err
 	}
-	return b.put(ctx, over, body)
-}
-
-func (b *bucket) put(ctx context.Context, over store.Text, body []byte) (store.Text, error) {
 	written := store.Text{Key: over.Key, Body: body}
-	err := b.try(ctx, "write", func(o Objects) (err error) {
-		written.Version, err = o.Put(ctx, b.prefix+over.Key+store.Suffix, body, over.Version)
+	err = b.try(ctx, "write", func(o Objects) (err error) {
+		written.Version, err = o.Put(ctx, object, body, over.Version)
 		switch {
 		case errors.Is(err, ErrNoObject): // what was to be replaced has been deleted
 			return store.ErrConflict
@@ -214,16 +224,26 @@ func (b *bucket) put(ctx context.Context, over store.Text, body []byte) (store.T
 	return written, nil
 }
 
-// probe is the key of the object that Prove writes. Nothing else can have it.
+// probe is the key of the object that Prove writes. Nothing else can have it, and List leaves it
+// out, because store.CheckKey refuses it.
 const probe = "_conditions"
+
+// object is the name of a key's object.
+func (b *bucket) object(key string) (string, error) {
+	name := b.prefix + key + store.Suffix
+	if key == probe {
+		return name, nil
+	}
+	return name, store.CheckKey(key)
+}
 
 // Prove writes an object that nobody reads. Writes with wrong conditions must be refused, and one
 // with the right condition must not: recording an outcome depends on that.
 func (b *bucket) Prove(ctx context.Context) error {
-	nothing, never := store.Text{Key: probe}, store.Text{Key: probe, Version: b.cloud.Never()}
-	_, err := b.put(ctx, nothing, proof())
-	if err == nil {
-		_, err = b.put(ctx, nothing, proof())
+	nothing := store.Text{Key: probe}
+	_, err := b.Put(ctx, nothing, proof())
+	if err == nil { // it is there now
+		_, err = b.Put(ctx, nothing, proof())
 	}
 	switch {
 	case err == nil:
@@ -231,45 +251,51 @@ func (b *bucket) Prove(ctx context.Context) error {
 	case !errors.Is(err, store.ErrConflict):
 		return err
 	}
-	if _, err = b.put(ctx, never, proof()); err == nil {
-		return b.ignores("If-Match", "although the request named another version of it")
-	}
-	if !errors.Is(err, store.ErrConflict) {
+	replaced, err := b.proveChange(ctx)
+	if err != nil {
 		return err
 	}
-	return b.proveChange(ctx)
+	_, err = b.Put(ctx, replaced, proof())
+	switch {
+	case err == nil:
+		return b.ignores("If-Match", "although it had another version by then")
+	case !errors.Is(err, store.ErrConflict):
+		return err
+	}
+	return nil
 }
 
-// proveChange replaces what is there. Other processes may do so at the same time.
-func (b *bucket) proveChange(ctx context.Context) error {
+// proveChange replaces the object, as other processes may do at the same time, and returns what it
+// has replaced.
+func (b *bucket) proveChange(ctx context.Context) (store.Text, error) {
 	for range 10 {
-		before, err := b.get(ctx, "write", probe)
+		before, err := b.Get(ctx, probe)
 		if err != nil {
-			return err
+			return before, err
 		}
 		body := proof()
-		written, err := b.put(ctx, before, body)
+		written, err := b.Put(ctx, before, body)
 		isRefused := errors.Is(err, store.ErrConflict)
 		if err != nil && !isRefused {
-			return err
+			return before, err
 		}
-		now, err := b.get(ctx, "write", probe)
+		now, err := b.Get(ctx, probe)
 		isThere := bytes.Equal(now.Body, body)
 		switch {
 		case err != nil:
-			return err
+			return before, err
 		case isThere && (isRefused || now.Version == written.Version), !isThere && !isRefused:
 			// It is there, also if the response was lost, or another process has replaced it since.
-			return nil
+			return before, nil
 		case isThere, now.Version == before.Version:
-			return fmt.Errorf("the store does not accept the version that it names itself, so what is sent could not be recorded "+
-				"(perhaps a proxy changes ETags): %s is %s there, and was %s", b.Place().Of(probe), now.Version, before.Version)
+			return before, fmt.Errorf("the store does not accept the version that it names itself, so what is sent could not be recorded "+
+				"(perhaps a proxy changes ETags): %s is %s there, and was %s", b.Name(probe), now.Version, before.Version)
 		}
 		if err := sleep.For(ctx, rand.N(100*time.Millisecond)); err != nil {
-			return err
+			return before, err
 		}
 	}
-	return store.ErrConflict
+	return store.Text{}, store.ErrConflict
 }
 
 // proof is a text that nobody else writes.
@@ -279,5 +305,5 @@ func proof() []byte {
 
 func (b *bucket) ignores(condition, how string) error {
 	return fmt.Errorf("the store ignores the condition of a write (%s), so two runs could send one prompt: it replaced %s, %s",
-		condition, b.Place().Of(probe), how)
+		condition, b.Name(probe), how)
 }

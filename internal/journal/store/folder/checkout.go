@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
 // The default root is in the working directory, so a checkout may have brought files into it, written
@@ -42,6 +44,19 @@ func (o opened) checkFile(path string) error {
 	return nil
 }
 
+// readFile reads a text of the provider.
+func (o opened) readFile(path string) ([]byte, error) {
+	if err := o.checkFile(path); err != nil {
+		return nil, err
+	}
+	file, err := o.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	body, err := store.ReadBody(file)
+	return body, errors.Join(err, file.Close())
+}
+
 // mark gives a file its mark. Where that fails, checkFile finds out.
 func (o opened) mark(path string) {
 	if info, err := o.Lstat(path); err == nil {
@@ -66,8 +81,11 @@ func (o opened) checkFolder(path string) error {
 	return nil
 }
 
-// ignore keeps Git from adding the journal. An existing .gitignore, perhaps a link, is left alone.
+// ignore keeps Git from adding the default root. An existing .gitignore, perhaps a link, is left alone.
 func (o opened) ignore() error {
+	if !o.isDefault {
+		return nil
+	}
 	file, err := o.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return nil

@@ -21,12 +21,12 @@ import (
 
 // How files are written durably, on disks and file systems as they are.
 
-// write writes a temporary file in a folder, which it makes.
+// write writes a temporary file in a folder of the scope, both of which it makes.
 func (o opened) write(ctx context.Context, dir string, text []byte) (path string, _ error) {
 	var file *os.File
 	path = filepath.Join(dir, temporary+strings.ToLower(rand.Text()))
 	err := whenShared(ctx, func() (err error) {
-		if err = errors.Join(o.makeDir(dir), o.checkFolder(dir)); err == nil {
+		if err = errors.Join(o.ignore(), o.mkdir(o.scope), o.mkdir(dir), o.checkFolder(dir)); err == nil {
 			file, err = o.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // umask decides who may read it
 		}
 		return err
@@ -41,7 +41,7 @@ func (o opened) write(ctx context.Context, dir string, text []byte) (path string
 		// Without the mark, no later run would take it for ours.
 		if err = o.checkFile(path); err != nil {
 			err = fmt.Errorf("files in %s do not keep their modification times to the hundredth of a second, "+
-				"by which records are told from what a checkout brings: name another folder in journal.url", o.Place().Name)
+				"by which records are told from what a checkout brings: name another folder in journal.url", o.folder.Name(""))
 		}
 	}
 	if err != nil {
@@ -57,24 +57,6 @@ func (o opened) link(ctx context.Context, from, to string) error {
 		return fmt.Errorf("%w: the folder must be on a file system with hard links", err)
 	}
 	return err
-}
-
-// makeDir makes the folder of a key, and that of the scope if it is missing.
-func (o opened) makeDir(path string) error {
-	if path != o.scope {
-		if err := o.mkdir(path); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if _, err := o.Lstat(o.scope); errors.Is(err, fs.ErrNotExist) && o.isDefault {
-		if err := o.ignore(); err != nil {
-			return err
-		}
-	}
-	if err := o.mkdir(o.scope); err != nil || path == o.scope {
-		return err
-	}
-	return o.mkdir(path)
 }
 
 // mkdir makes a folder durably, unless it exists. The mode has no effect on Windows.

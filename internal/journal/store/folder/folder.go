@@ -44,9 +44,9 @@ type folder struct {
 	syncDir func(path string) error // makes the names in a folder durable
 }
 
-func (f *folder) Place() store.Place {
-	return store.Place{Name: filepath.Join(f.root, f.scope), IsLocal: true}
-}
+func (f *folder) Name(key string) string { return filepath.Join(f.root, f.scope, key) }
+
+func (f *folder) IsLocal() bool { return true }
 
 // opened is a folder in use. Its methods take paths in root, and reach nothing outside it.
 type opened struct {
@@ -54,31 +54,31 @@ type opened struct {
 	*os.Root
 }
 
-// open opens the root. A named one may be a link, and must exist: its volume may not be mounted.
-func (f *folder) open() (opened, error) {
-	if info, err := os.Lstat(f.root); err == nil && f.isDefault && !info.IsDir() {
+// open opens the root. A named one may be a link, and must exist: its volume may not be mounted. The
+// default one is made for a writer; for a reader, the error is fs.ErrNotExist.
+func (f *folder) open(writes bool) (opened, error) {
+	info, err := os.Lstat(f.root)
+	switch {
+	case f.isDefault && err == nil && !info.IsDir():
 		return opened{}, notOurs(f.root, "is no folder")
+	case f.isDefault && writes && errors.Is(err, fs.ErrNotExist):
+		if err = os.Mkdir(f.root, 0o777); err == nil { //nolint:gosec // umask and the parent's group decide who may use it
+			err = f.syncDir(filepath.Dir(f.root))
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return opened{}, err
+		}
 	}
 	root, err := os.OpenRoot(f.root)
 	return opened{f, root}, err
 }
 
-// isEmpty reports whether an error of open means that nothing was written yet.
-func (f *folder) isEmpty(err error) bool { return f.isDefault && errors.Is(err, fs.ErrNotExist) }
-
-// openOrMake makes the default root if it is missing.
-func (f *folder) openOrMake() (opened, error) {
-	o, err := f.open()
-	if !f.isEmpty(err) {
-		return o, err
+// unlessEmpty drops a reader's error of open that only says that nothing was written yet.
+func (f *folder) unlessEmpty(err error) error {
+	if f.isDefault && errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	if err = os.Mkdir(f.root, 0o777); err == nil { //nolint:gosec // umask and the parent's group decide who may use it
-		err = f.syncDir(filepath.Dir(f.root))
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return opened{}, err
-	}
-	return f.open()
+	return err
 }
 
 func (f *folder) file(key string, number int) string {
@@ -94,15 +94,12 @@ func versionOf(number int) store.Version {
 }
 
 func (f *folder) List(ctx context.Context) (keys []string, _ error) {
-	o, err := f.open()
-	if f.isEmpty(err) {
-		return nil, nil
-	}
+	o, err := f.open(false)
 	if err != nil {
-		return nil, err
+		return nil, f.unlessEmpty(err)
 	}
 	defer func() { _ = o.Close() }()
-	files, err := o.read(ctx, f.scope)
+	files, err := o.entries(ctx, f.scope)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +108,11 @@ func (f *folder) List(ctx context.Context) (keys []string, _ error) {
 		if store.CheckKey(key) != nil {
 			continue
 		}
-		number, err := o.onLatest(ctx, key, o.checkFile)
+		text, err := o.get(ctx, key)
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return nil, err
 		}
-		if number > 0 {
+		if text.Exists() {
 			keys = append(keys, key)
 		}
 	}
@@ -123,67 +120,44 @@ func (f *folder) List(ctx context.Context) (keys []string, _ error) {
 }
 
 func (f *folder) Get(ctx context.Context, key string) (store.Text, error) {
-	text := store.Text{Key: key}
 	if err := store.CheckKey(key); err != nil {
 		return store.Text{}, err
 	}
-	o, err := f.open()
-	if f.isEmpty(err) {
-		return text, nil
-	}
+	o, err := f.open(false)
 	if err != nil {
-		return store.Text{}, err
+		return store.Text{Key: key}, f.unlessEmpty(err)
 	}
 	defer func() { _ = o.Close() }()
-	number, err := o.onLatest(ctx, key, func(path string) error {
-		if err := o.checkFile(path); err != nil {
-			return err
-		}
-		file, err := o.Open(path)
-		if err != nil {
-			return err
-		}
-		text.Body, err = store.ReadBody(file)
-		return errors.Join(err, file.Close())
-	})
-	if err != nil {
-		return store.Text{}, err
-	}
-	text.Version = versionOf(number)
-	return text, nil
+	return o.get(ctx, key)
 }
 
-// onLatest calls use with the file that counts, and returns its number, or 0 if there is none.
-func (o opened) onLatest(ctx context.Context, key string, use func(path string) error) (int, error) {
+// get reads the file that counts.
+func (o opened) get(ctx context.Context, key string) (store.Text, error) {
 	var pause time.Duration
 	for {
-		number, err := o.latest(ctx, key)
-		if err != nil || number == 0 {
-			return 0, err
+		numbers, err := o.numbers(ctx, key)
+		if err != nil || len(numbers) == 0 {
+			return store.Text{Key: key}, err
 		}
-		err = whenShared(ctx, func() error { return use(o.file(key, number)) })
-		if !errors.Is(err, fs.ErrNotExist) {
-			return number, err
+		var body []byte
+		latest := slices.Max(numbers)
+		err = whenShared(ctx, func() (err error) { body, err = o.readFile(o.file(key, latest)); return err })
+		switch {
+		case err == nil:
+			return store.Text{Key: key, Body: body, Version: versionOf(latest)}, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return store.Text{}, err
 		}
 		if err := sleep.For(ctx, pause); err != nil { // there is a later one, which a network's disk may show a little later
-			return 0, err
+			return store.Text{}, err
 		}
 		pause = min(2*pause+time.Millisecond, 100*time.Millisecond)
 	}
 }
 
-// latest returns the number of the file that counts, or 0.
-func (o opened) latest(ctx context.Context, key string) (int, error) {
-	numbers, err := o.numbers(ctx, key)
-	if err != nil || len(numbers) == 0 {
-		return 0, err
-	}
-	return slices.Max(numbers), nil
-}
-
 // numbers are those of a key's files, in any order.
 func (o opened) numbers(ctx context.Context, key string) (numbers []int, _ error) {
-	files, err := o.read(ctx, filepath.Join(o.scope, key))
+	files, err := o.entries(ctx, filepath.Join(o.scope, key))
 	for _, file := range files {
 		name, isText := strings.CutSuffix(file.Name(), store.Suffix)
 		if number, err := strconv.Atoi(name); isText && err == nil && number > 0 && strconv.Itoa(number) == name {
@@ -193,8 +167,8 @@ func (o opened) numbers(ctx context.Context, key string) (numbers []int, _ error
 	return numbers, err
 }
 
-// read lists a folder, which may be missing. It removes what crashes have left.
-func (o opened) read(ctx context.Context, dir string) (files []fs.DirEntry, _ error) {
+// entries lists a folder, which may be missing. It removes what crashes have left.
+func (o opened) entries(ctx context.Context, dir string) (files []fs.DirEntry, _ error) {
 	err := o.checkFolder(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -228,15 +202,16 @@ func (f *folder) Put(ctx context.Context, over store.Text, body []byte) (store.T
 	if err := errors.Join(store.CheckKey(over.Key), store.CheckBody(body)); err != nil {
 		return store.Text{}, err
 	}
-	o, err := f.openOrMake()
+	o, err := f.open(true)
 	if err != nil {
 		return store.Text{}, err
 	}
 	defer func() { _ = o.Close() }()
-	before, err := o.latest(ctx, over.Key)
+	numbers, err := o.numbers(ctx, over.Key)
 	if err != nil {
 		return store.Text{}, err
 	}
+	before := slices.Max(append(numbers, 0))
 	if versionOf(before) != over.Version {
 		return store.Text{}, store.ErrConflict
 	}
@@ -273,7 +248,7 @@ func (o opened) publish(ctx context.Context, key, written string, number int) er
 		}
 		return store.ErrConflict
 	}
-	if err = o.syncDir(o.Place().Of(key)); err != nil {
+	if err = o.syncDir(o.folder.Name(key)); err != nil {
 		return err
 	}
 	for _, earlier := range numbers {
@@ -286,31 +261,28 @@ func (o opened) publish(ctx context.Context, key, written string, number int) er
 
 // Prove links two files to one name, which nobody reads. The second link must be refused.
 func (f *folder) Prove(ctx context.Context) error {
-	o, err := f.openOrMake()
+	o, err := f.open(true)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = o.Close() }()
 	name := filepath.Join(f.scope, temporary+"proof-"+rand.Text())
 	defer func() { _ = o.remove(context.WithoutCancel(ctx), name) }()
-	link := func() error {
+	var errs [2]error
+	for i := range errs {
 		written, err := o.write(ctx, f.scope, nil)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = o.remove(context.WithoutCancel(ctx), written) }()
-		return o.link(ctx, written, name)
+		errs[i] = o.link(ctx, written, name)
+		_ = o.remove(context.WithoutCancel(ctx), written)
 	}
-	if err := link(); err != nil {
-		return err
-	}
-	err = link()
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return nil
-	case err == nil:
+	if errs[0] == nil && errs[1] == nil {
 		return fmt.Errorf("two files in %s could get the same name, so two runs could send one prompt: "+
-			"the folder must be on a file system with hard links", f.Place().Name)
+			"the folder must be on a file system with hard links", f.Name(""))
 	}
-	return err
+	if errs[0] == nil && errors.Is(errs[1], fs.ErrExist) {
+		return nil
+	}
+	return errors.Join(errs[:]...)
 }

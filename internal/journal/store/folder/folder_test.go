@@ -160,7 +160,7 @@ func TestFolder_isDurable(t *testing.T) {
 func TestFolder_lateWriter(t *testing.T) {
 	s, dir := openFolder(t)
 	text := storetest.Write(t, s, storetest.New("a"), "first")
-	o, err := s.(*folder).open()
+	o, err := s.(*folder).open(true)
 	if err != nil {
 		t.Fatal(err)
 	}

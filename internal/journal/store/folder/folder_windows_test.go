@@ -30,7 +30,7 @@ func TestFolder_shared(t *testing.T) {
 	} {
 		s, _ := openFolder(t)
 		storetest.Write(t, s, storetest.New("a"), "{}")
-		held := s.Place().Of("a")
+		held := s.Name("a")
 		if !test.hasFolder {
 			held = filepath.Join(held, "1"+store.Suffix)
 		}

@@ -33,85 +33,73 @@ import (
 // too large for this program, and its JSON API needs three requests.
 type cloud struct {
 	name, kmsKey       string
-	base               string   // of all URLs
-	token, credentials string   // if both are empty, Application Default Credentials
-	impersonated       string   // service account whose tokens these credentials get; may be empty
-	delegates          []string // service accounts between them
+	token, credentials string // if both are empty, Application Default Credentials
+	impersonated       string // service account whose tokens these credentials get; may be empty
 }
 
-const maxBody = 4 << 20 // a page of a listing has at most 1000 names
+const (
+	server  = "https://storage.googleapis.com"
+	maxBody = 4 << 20 // a page of a listing has at most 1000 names
+)
 
 // Kind is Google Cloud Storage.
 func Kind() bucket.Kind {
 	return bucket.Kind{
-		Backend: "gcs", Beside: beside, Scheme: "gs", Example: "gs://bucket/prefix", Named: named,
-		Accepts:  []string{"kms_encryption_key"},
-		Locating: map[string]string{"bucket": "", "prefix": ""},
+		Backend: "gcs", Beside: besideState, Scheme: "gs", Example: "gs://bucket/prefix", AtURL: atURL,
+		Parameters:    []string{"kms_encryption_key"},
+		StateSettings: map[string]string{"bucket": "", "prefix": ""},
 	}
 }
 
-// beside is where the gcs backend keeps its states.
-func beside(s *settings.Settings) (bucket.Cloud, string, error) {
-	name, nameErr := s.Required("bucket")
-	c, err := newCloud(name, s)
+// besideState is where the gcs backend keeps its states.
+func besideState(s *settings.Settings) (bucket.Cloud, string, error) {
+	name, err := s.Required("bucket")
+	c := newCloud(name, s)
+	c.kmsKey = s.Text("kms_encryption_key", "GOOGLE_KMS_ENCRYPTION_KEY")
 	prefix := path.Join(strings.TrimLeft(s.Text("prefix"), "/"), settings.JournalName) + "/" // the backend joins so, too
-	return c, prefix, errors.Join(nameErr, err, c.readBackend(s))
+	return c, prefix, errors.Join(err, settings.Refuse("GOOGLE_ENCRYPTION_KEY",
+		"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT", "STORAGE_EMULATOR_HOST",
+		"GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN"))
 }
 
-// named is where a URL leads.
-func named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
-	c, err := newCloud(host, s)
-	endpoint := s.Text("endpoint")
-	c.base, c.kmsKey = cmp.Or(strings.TrimRight(endpoint, "/"), server), s.Text("kms_encryption_key")
-	return c, path, errors.Join(err, settings.CheckEmulator(endpoint))
+// atURL is where a URL leads.
+func atURL(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
+	c := newCloud(host, s)
+	c.kmsKey = s.Text("kms_encryption_key")
+	return c, path, nil
 }
 
-const server = "https://storage.googleapis.com"
-
-// newCloud reads whose credentials to use. A URL has those of the backend's variables.
-func newCloud(name string, s *settings.Settings) (*cloud, error) {
-	b := &cloud{
+// newCloud reads whose credentials to use. For a URL, too, the variables of the backend count.
+func newCloud(name string, s *settings.Settings) *cloud {
+	return &cloud{
 		name:        name,
-		base:        server,
 		token:       s.Text("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN"),
-		credentials: s.Text("credentials", "GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS"),
+		credentials: s.Text("credentials", "GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS"), // a file, or its text
 		impersonated: s.Text("impersonate_service_account", "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
 			"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"),
 	}
-	_, err := s.Decode("impersonate_service_account_delegates", &b.delegates)
-	return b, err
 }
 
-// readBackend reads how a state is kept, which is no concern of a URL.
-func (b *cloud) readBackend(s *settings.Settings) error {
-	b.kmsKey = s.Text("kms_encryption_key", "GOOGLE_KMS_ENCRYPTION_KEY")
-	return s.Refuse("GOOGLE_ENCRYPTION_KEY", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT",
-		"STORAGE_EMULATOR_HOST", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN")
-}
+func (c *cloud) String() string { return "gs://" + c.name }
 
-func (b *cloud) String() string { return "gs://" + b.name }
-
-func (b *cloud) Grant(op, _ string) string {
+func (c *cloud) Grant(op, _ string) string {
 	role := "objectUser"
 	if op == "list" || op == "read" {
 		role = "objectViewer"
 	}
-	return fmt.Sprintf("the role roles/storage.%s on the bucket %s", role, b.name)
+	return fmt.Sprintf("the role roles/storage.%s on the bucket %s", role, c.name)
 }
 
-// Never is a generation of 1970: generations are microseconds since then.
-func (b *cloud) Never() store.Version { return "1" }
-
-func (b *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
+func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
 	client := &http.Client{
 		Transport:     network,
 		CheckRedirect: bucket.NoRedirect,
 		Timeout:       bucket.RequestTimeout,
 	}
 	tokens, err := within(ctx, func() (oauth2.TokenSource, error) {
-		return b.tokens(context.WithoutCancel(ctx), client) // a later call refreshes the token with the same context
+		return c.tokens(context.WithoutCancel(ctx), client) // a later call refreshes the token with the same context
 	})
-	return &objects{b, client, tokens}, err
+	return &objects{c, client, tokens}, err
 }
 
 type objects struct {
@@ -128,7 +116,6 @@ func (o *objects) pathOf(key string) string { return o.path() + "/" + url.PathEs
 
 func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		var seen bucket.Tokens
 		query := url.Values{"prefix": {prefix}, "fields": {"kind,items(name),nextPageToken"}}
 		for {
 			text, _, err := o.send(ctx, http.MethodGet, o.path(), query, nil)
@@ -141,9 +128,6 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[string, err
 			}
 			if err == nil && page.Kind != "storage#objects" { // it is not Google that says so
 				err = newError(http.StatusOK, text)
-			}
-			if err == nil {
-				err = seen.Add(page.NextPageToken)
 			}
 			if err != nil {
 				yield("", err)
@@ -207,11 +191,6 @@ func (o *objects) withoutObject(ctx context.Context, key string, err error) erro
 	return bucket.ErrNoObject
 }
 
-func (o *objects) IsDenied(err error) bool {
-	failed, ok := errors.AsType[*apiError](err)
-	return ok && failed.Status == http.StatusForbidden
-}
-
 // send repeats what Google says to repeat, such as a second write of a record within a second.
 func (o *objects) send(ctx context.Context, method, path string, query url.Values, body []byte) ([]byte, http.Header, error) {
 	var refused error
@@ -242,7 +221,7 @@ func (o *objects) sendOnce(ctx context.Context, method, path string, query url.V
 	if err != nil {
 		return nil, nil, err
 	}
-	at := strings.TrimSuffix(o.base+path+"?"+query.Encode(), "?")
+	at := strings.TrimSuffix(server+path+"?"+query.Encode(), "?")
 	request, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, err
@@ -252,16 +231,11 @@ func (o *objects) sendOnce(ctx context.Context, method, path string, query url.V
 		request.Header.Set("Content-Type", "application/json")
 	}
 	request.Header["Idempotency-Key"] = nil // is not sent; lets the transport replace a connection that the server has closed
-	response, err := o.client.Do(request)
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return nil, nil, failed.Err // without the URL, which has settings
-	}
-	if err != nil {
+	response, text, err := bucket.Exchange(o.client, request, maxBody)
+	switch {
+	case response == nil:
 		return nil, nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
-	if response.StatusCode/100 != 2 {
+	case response.StatusCode/100 != 2:
 		return nil, nil, newError(response.StatusCode, text)
 	}
 	return text, response.Header, err
@@ -289,6 +263,10 @@ func newError(status int, text []byte) *apiError {
 	}
 	e.Message = e.Message[:min(len(e.Message), 500)]
 	return e
+}
+
+func (e *apiError) Is(target error) bool {
+	return target == store.ErrDenied && e.Status == http.StatusForbidden
 }
 
 func (e *apiError) Error() string {

@@ -46,7 +46,7 @@ func openURL(t *testing.T, variables map[string]string, network storetest.Networ
 		variables = map[string]string{"GOOGLE_OAUTH_ACCESS_TOKEN": "token"}
 	}
 	setGCS(t, variables)
-	c, path, err := storetest.Named(Kind(), "bucket", "a", nil)
+	c, path, err := storetest.AtURL(Kind(), "bucket", "a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,10 +118,7 @@ func TestGCS_settings(t *testing.T) {
 		"key, variables":          {variables: texts{"GOOGLE_BACKEND_CREDENTIALS": file, "GOOGLE_CREDENTIALS": canary}, want: cloud{credentials: file}},
 		"key, second variable":    {variables: texts{"GOOGLE_CREDENTIALS": file}, want: cloud{credentials: file}},
 		"kms, variable":           {variables: texts{"GOOGLE_KMS_ENCRYPTION_KEY": "k"}, want: cloud{kmsKey: "k"}},
-		"impersonation": {
-			settings: values{"impersonate_service_account": "a@b", "impersonate_service_account_delegates": []any{"c@d", "e@f"}},
-			want:     cloud{impersonated: "a@b", delegates: []string{"c@d", "e@f"}},
-		},
+		"impersonation":           {settings: values{"impersonate_service_account": "a@b"}, want: cloud{impersonated: "a@b"}},
 		"impersonation, variables": {
 			variables: texts{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT": "a@b", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT": canary},
 			want:      cloud{impersonated: "a@b"},
@@ -133,7 +130,6 @@ func TestGCS_settings(t *testing.T) {
 				"GOOGLE_STORAGE_CUSTOM_ENDPOINT": canary, "GOOGLE_CLOUD_UNIVERSE_DOMAIN": canary, "STORAGE_EMULATOR_HOST": canary,
 			}, want: cloud{kmsKey: "k", credentials: file}, prefix: "a",
 		},
-		"delegates":             {settings: values{"impersonate_service_account_delegates": canary}, wantErr: "delegates"},
 		"variable":              {variables: texts{"GOOGLE_ENCRYPTION_KEY": canary}, wantErr: "GOOGLE_ENCRYPTION_KEY"},
 		"key that is none":      {settings: values{"credentials": canary}, wantErr: "credentials"},
 		"key of another type":   {settings: values{"credentials": `{"type": "canary"}`}, wantErr: "credentials"},
@@ -146,7 +142,7 @@ func TestGCS_settings(t *testing.T) {
 			setGCS(t, variables)
 			c, prefix, err := storetest.Beside(Kind(), values{"bucket": "bucket"}, test.settings)
 			if test.isURL {
-				c, prefix, err = storetest.Named(Kind(), "bucket", "a", test.settings)
+				c, prefix, err = storetest.AtURL(Kind(), "bucket", "a", test.settings)
 			}
 			if err == nil {
 				_, err = c.Connect(t.Context(), nil)
@@ -157,7 +153,7 @@ func TestGCS_settings(t *testing.T) {
 				}
 				return
 			}
-			test.want.name, test.want.base = "bucket", server
+			test.want.name = "bucket"
 			if diff := cmp.Diff(bucket.Cloud(&test.want), c, cmp.AllowUnexported(cloud{})); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
@@ -247,14 +243,10 @@ func TestGCS_tokens(t *testing.T) {
 		wantErr  string
 	}{
 		"key":   {settings: key, want: []string{"POST " + tokenURL + " " + storageScope}},
-		"token": {settings: token, want: []string{path + `{"scope":["` + storageScope + `"]}`}},
+		"token": {settings: token, want: []string{path + `{"scope": ["` + storageScope + `"]}`}},
 		"key, impersonation": {
 			settings: values{"credentials": key["credentials"], "impersonate_service_account": "a@b"},
-			want:     []string{"POST " + tokenURL + " " + cloudScope, path + `{"scope":["` + storageScope + `"]}`},
-		},
-		"delegates": {
-			settings: values{"access_token": "source", "impersonate_service_account": "a@b", "impersonate_service_account_delegates": []any{"c@d", "e@f"}},
-			want:     []string{path + `{"delegates":["projects/-/serviceAccounts/c@d","projects/-/serviceAccounts/e@f"],"scope":["` + storageScope + `"]}`},
+			want:     []string{"POST " + tokenURL + " " + cloudScope, path + `{"scope": ["` + storageScope + `"]}`},
 		},
 		"key, redirect": {settings: key, failsAt: "oauth2.googleapis.com", status: http.StatusFound, wantErr: "give no token"},
 		"denied":        {settings: token, failsAt: "iamcredentials.googleapis.com", status: http.StatusForbidden, body: denied, wantErr: lacks},

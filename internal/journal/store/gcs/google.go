@@ -4,21 +4,21 @@
 package gcs
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
@@ -31,27 +31,34 @@ const (
 var errCredentials = errors.New("there are no usable credentials for Google Cloud in credentials, GOOGLE_BACKEND_CREDENTIALS or " +
 	"GOOGLE_CREDENTIALS, or, if none is set, in GOOGLE_APPLICATION_CREDENTIALS, in gcloud or on the machine")
 
-// tokens finds the credentials in the order of the backend.
-func (b *cloud) tokens(ctx context.Context, client *http.Client) (oauth2.TokenSource, error) {
+// tokens finds the credentials in the order of the backend:
+//
+//  1. access_token, or GOOGLE_OAUTH_ACCESS_TOKEN
+//  2. credentials, or GOOGLE_BACKEND_CREDENTIALS, or GOOGLE_CREDENTIALS
+//  3. Application Default Credentials: the file of GOOGLE_APPLICATION_CREDENTIALS, or that of
+//     "gcloud auth application-default login", or the machine's service account
+//
+// With impersonate_service_account, these only get the tokens of that service account.
+func (c *cloud) tokens(ctx context.Context, client *http.Client) (oauth2.TokenSource, error) {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, client)
-	if b.impersonated == "" {
-		return b.source(ctx, storageScope)
+	if c.impersonated == "" {
+		return c.source(ctx, storageScope)
 	}
-	source, err := b.source(ctx, cloudScope)
+	source, err := c.source(ctx, cloudScope)
 	if err != nil {
 		return nil, err
 	}
-	impersonate := tokenFunc(func() (*oauth2.Token, error) { return b.impersonate(ctx, client, source) })
+	impersonate := tokenFunc(func() (*oauth2.Token, error) { return c.impersonate(ctx, client, source) })
 	return oauth2.ReuseTokenSource(nil, impersonate), nil
 }
 
-func (b *cloud) source(ctx context.Context, scope string) (oauth2.TokenSource, error) {
-	if b.token != "" {
-		return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: b.token}), nil
+func (c *cloud) source(ctx context.Context, scope string) (oauth2.TokenSource, error) {
+	if c.token != "" {
+		return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: c.token}), nil
 	}
 	find := func() (*google.Credentials, error) { return google.FindDefaultCredentials(ctx, scope) }
-	if b.credentials != "" {
-		find = func() (*google.Credentials, error) { return b.key(ctx, scope) }
+	if c.credentials != "" {
+		find = func() (*google.Credentials, error) { return c.key(ctx, scope) }
 	}
 	found, err := find()
 	if err != nil {
@@ -64,10 +71,10 @@ func (b *cloud) source(ctx context.Context, scope string) (oauth2.TokenSource, e
 }
 
 // key reads the backend's credentials, which are a file's path, or its text.
-func (b *cloud) key(ctx context.Context, scope string) (*google.Credentials, error) {
-	text, err := os.ReadFile(settings.ExpandHome(b.credentials))
+func (c *cloud) key(ctx context.Context, scope string) (*google.Credentials, error) {
+	text, err := os.ReadFile(settings.ExpandHome(c.credentials))
 	if err != nil {
-		text = []byte(b.credentials)
+		text = []byte(c.credentials)
 	}
 	var key struct{ Type google.CredentialsType }
 	if err := json.Unmarshal(text, &key); err != nil {
@@ -81,44 +88,29 @@ type tokenFunc func() (*oauth2.Token, error)
 func (f tokenFunc) Token() (*oauth2.Token, error) { return f() }
 
 // impersonate gets a token of another service account. Google's library for it is too large.
-func (b *cloud) impersonate(ctx context.Context, client *http.Client, source oauth2.TokenSource) (*oauth2.Token, error) {
+func (c *cloud) impersonate(ctx context.Context, client *http.Client, source oauth2.TokenSource) (*oauth2.Token, error) {
 	token, err := source.Token()
 	if err != nil {
 		return nil, err
 	}
 	const accounts = "projects/-/serviceAccounts/"
-	wanted := struct {
-		Delegates []string `json:"delegates,omitempty"`
-		Scope     []string `json:"scope"`
-	}{Scope: []string{storageScope}}
-	for _, delegate := range b.delegates {
-		wanted.Delegates = append(wanted.Delegates, accounts+delegate)
-	}
-	body, err := json.Marshal(wanted)
-	if err != nil {
-		return nil, err
-	}
-	at := "https://iamcredentials.googleapis.com/v1/" + accounts + url.PathEscape(b.impersonated) + ":generateAccessToken"
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at, bytes.NewReader(body))
+	at := "https://iamcredentials.googleapis.com/v1/" + accounts + url.PathEscape(c.impersonated) + ":generateAccessToken"
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(`{"scope": ["`+storageScope+`"]}`))
 	if err != nil {
 		return nil, err
 	}
 	token.SetAuthHeader(request)
 	request.Header.Set("Content-Type", "application/json")
-	response, err := client.Do(request)
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return nil, failed.Err // without the URL, which has a setting
-	}
+	response, body, err := bucket.Exchange(client, request, store.MaxText)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = response.Body.Close() }()
 	var granted struct {
 		AccessToken string
 		ExpireTime  time.Time
 		Error       struct{ Status string } // its message can show settings
 	}
-	err = json.NewDecoder(io.LimitReader(response.Body, store.MaxText)).Decode(&granted)
+	err = json.Unmarshal(body, &granted)
 	if err == nil && response.StatusCode == http.StatusOK && granted.AccessToken != "" {
 		return &oauth2.Token{AccessToken: granted.AccessToken, Expiry: granted.ExpireTime}, nil
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/smithy-go/logging"
 	awsbase "github.com/hashicorp/aws-sdk-go-base/v2"
 	"github.com/hashicorp/aws-sdk-go-base/v2/diag"
@@ -23,15 +22,26 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
-// awsSettings say how to reach AWS, and as whom. The library of the s3 backend does the rest.
+// awsSettings say how to reach AWS, and as whom. The library of the s3 backend does the rest: it
+// takes the first of these credentials that is there:
+//
+//  1. access_key and secret_key of the backend's settings
+//  2. the profile of the setting, in the shared files
+//  3. AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+//  4. AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN
+//  5. AWS_PROFILE, or the profile "default": keys, a role, SSO, or a process
+//  6. the role of the container, or else of the machine
+//
+// The block assume_role_with_web_identity takes the place of 2 to 6. The role of the block
+// assume_role is assumed with what was found so.
 type awsSettings struct{ awsbase.Config }
 
 // read reads the settings that a URL may have, too.
 func (a *awsSettings) read(s *settings.Settings) {
 	a.Region, a.Profile = s.Text("region"), s.Text("profile")
 	a.SkipCredsValidation = true // it would be a request for each process
-	// The library would read these itself, but then also set the former variable to the latter.
-	a.EC2MetadataServiceEndpoint = cmp.Or(os.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT"), os.Getenv("AWS_METADATA_URL"))
+	// The library would read the last variable itself, but then also set the one before it.
+	a.EC2MetadataServiceEndpoint = s.Text("ec2_metadata_service_endpoint", "AWS_EC2_METADATA_SERVICE_ENDPOINT", "AWS_METADATA_URL")
 }
 
 // readBackend reads what only the s3 backend knows: settings, and variables that are not the AWS
@@ -41,47 +51,28 @@ func (a *awsSettings) readBackend(s *settings.Settings) (endpoint string, _ erro
 	var endpoints struct{ S3, STS, SSO, IAM, DynamoDB string } // the last two are never called
 	errs := []error{a.readRoles(s)}
 	for name, into := range map[string]any{
-		"shared_config_files": &a.SharedConfigFiles, "shared_credentials_files": &a.SharedCredentialsFiles, "endpoints": &endpoints,
+		"access_key": &a.AccessKey, "secret_key": &a.SecretKey, "token": &a.Token,
+		"shared_config_files": &a.SharedConfigFiles, "shared_credentials_files": &a.SharedCredentialsFiles,
+		"endpoints": &endpoints, "sts_region": &a.StsRegion,
+		"use_fips_endpoint": &a.UseFIPSEndpoint, "use_dualstack_endpoint": &a.UseDualStackEndpoint,
+		"http_proxy": &a.HTTPProxy, "https_proxy": &a.HTTPSProxy, "no_proxy": &a.NoProxy,
 	} {
 		_, err := s.Decode(name, into)
 		errs = append(errs, err)
 	}
-	older := s.Text("shared_credentials_file")
-	if file := cmp.Or(os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), older); a.SharedCredentialsFiles == nil && file != "" {
+	if file := os.Getenv("AWS_SHARED_CREDENTIALS_FILE"); a.SharedCredentialsFiles == nil && file != "" {
 		a.SharedCredentialsFiles = []string{file}
 	}
 	if file := os.Getenv("AWS_SHARED_CONFIG_FILE"); a.SharedConfigFiles == nil && file != "" {
 		a.SharedConfigFiles = []string{file}
 	}
-	a.AccessKey, a.SecretKey, a.Token = s.Text("access_key"), s.Text("secret_key"), s.Text("token")
-	a.UseFIPSEndpoint, a.UseDualStackEndpoint = s.Is("use_fips_endpoint", false), s.Is("use_dualstack_endpoint", false)
+	a.CustomCABundle = s.Text("custom_ca_bundle", "AWS_CA_BUNDLE")
+	a.SsoEndpoint = withScheme(endpoints.SSO)
 	a.StsEndpoint = withScheme(cmp.Or(endpoints.STS, s.Text("sts_endpoint", "AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT")))
-	a.StsRegion, a.SsoEndpoint = s.Text("sts_region"), withScheme(endpoints.SSO)
-	a.readMetadata(s)
-	a.HTTPProxy, a.HTTPSProxy = optional(s.Text("http_proxy")), optional(s.Text("https_proxy"))
-	a.NoProxy, a.CustomCABundle = s.Text("no_proxy"), s.Text("custom_ca_bundle", "AWS_CA_BUNDLE")
 	s.Ignore("allowed_account_ids", "forbidden_account_ids", // the backend has compared them: without that, the CLI sends nothing
+		"skip_metadata_api_check", // the machine's role is the last that is tried, and the backend found credentials without it
 		"iam_endpoint", "max_retries", "retry_mode", "skip_credentials_validation", "skip_region_validation", "skip_requesting_account_id")
 	return withScheme(cmp.Or(endpoints.S3, s.Text("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT"))), errors.Join(errs...)
-}
-
-// readMetadata reads how to reach the service that lends a machine its role. The library's
-// constants for on and off would also set a variable of this process, so this uses other values.
-func (a *awsSettings) readMetadata(s *settings.Settings) {
-	a.EC2MetadataServiceEndpoint = cmp.Or(s.Text("ec2_metadata_service_endpoint"), a.EC2MetadataServiceEndpoint)
-	switch {
-	case s.Is("skip_metadata_api_check", false):
-		a.EC2MetadataServiceEndpoint = ":skip_metadata_api_check" // no URL, so nothing is requested
-	case !s.Is("skip_metadata_api_check", true): // it is set
-		a.EC2MetadataServiceEnableState = imds.ClientEnabled + 1 // neither the default nor ClientDisabled
-	}
-}
-
-func optional(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 // config finds region and credentials, for which it may ask STS and others.
@@ -121,18 +112,6 @@ func direct(client aws.HTTPClient) aws.HTTPClient {
 		found.Transport = client.Transport
 	}
 	return found
-}
-
-// partition is what ARNs start with.
-func (a *awsSettings) partition() string {
-	region := cmp.Or(a.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	}
-	return "aws"
 }
 
 // withScheme makes a host a URL, as the backend does.

@@ -14,10 +14,10 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
-// assumedRole is a role as the backend's settings describe one.
+// assumedRole is a role as the blocks of the backend describe one.
 type assumedRole struct {
 	ARN            string            `json:"role_arn"`
-	Duration       string            `json:"duration"`
+	Duration       duration          `json:"duration"`
 	ExternalID     string            `json:"external_id"`
 	Policy         string            `json:"policy"`
 	PolicyARNs     []string          `json:"policy_arns"`
@@ -29,48 +29,38 @@ type assumedRole struct {
 	TokenFile      string            `json:"web_identity_token_file"`
 }
 
-// readRoles reads the present and the older settings of roles.
+// duration is written as 1h30m.
+type duration time.Duration
+
+// UnmarshalText reads one.
+func (d *duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = duration(parsed)
+	return err
+}
+
+// readRoles reads which roles to assume. The library refuses one without a name or a token.
 func (a *awsSettings) readRoles(s *settings.Settings) error {
-	var role, web, older assumedRole
-	var seconds int
+	var role, web assumedRole
 	isSet, err := s.Decode("assume_role", &role)
-	isWeb, webErr := s.Decode("assume_role_with_web_identity", &web)
-	errs := []error{err, webErr}
-	for name, into := range map[string]any{
-		"role_arn": &older.ARN, "session_name": &older.SessionName, "external_id": &older.ExternalID,
-		"assume_role_duration_seconds": &seconds, "assume_role_policy": &older.Policy, "assume_role_policy_arns": &older.PolicyARNs,
-		"assume_role_tags": &older.Tags, "assume_role_transitive_tag_keys": &older.TransitiveTags,
-	} {
-		_, err := s.Decode(name, into)
-		errs = append(errs, err)
-	}
-	if !isSet {
-		role, role.Duration = older, (time.Duration(seconds) * time.Second).String()
-	}
-	duration, err := time.ParseDuration(cmp.Or(role.Duration, "0s"))
-	if err != nil || isSet && role.ARN == "" {
-		errs = append(errs, settings.Unsupported("assume_role"))
-	}
-	if role.ARN != "" {
+	if isSet {
 		a.AssumeRole = []awsbase.AssumeRole{{
-			RoleARN: role.ARN, Duration: duration, ExternalID: role.ExternalID, Policy: role.Policy, PolicyARNs: role.PolicyARNs,
-			SessionName: role.SessionName, SourceIdentity: role.SourceIdentity, Tags: role.Tags, TransitiveTagKeys: role.TransitiveTags,
+			RoleARN: role.ARN, Duration: time.Duration(role.Duration), ExternalID: role.ExternalID, Policy: role.Policy,
+			PolicyARNs: role.PolicyARNs, SessionName: role.SessionName, SourceIdentity: role.SourceIdentity, Tags: role.Tags,
+			TransitiveTagKeys: role.TransitiveTags,
 		}}
 	}
-	if isWeb { // OpenTofu reads these variables, and Terraform demands the settings
-		web.ARN = cmp.Or(web.ARN, os.Getenv("AWS_ROLE_ARN"))
-		web.SessionName = cmp.Or(web.SessionName, os.Getenv("AWS_ROLE_SESSION_NAME"))
-		if web.Token == "" && web.TokenFile == "" {
-			web.Token, web.TokenFile = os.Getenv("AWS_WEB_IDENTITY_TOKEN"), os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE")
-		}
-		duration, err := time.ParseDuration(cmp.Or(web.Duration, "0s"))
-		if err != nil || web.ARN == "" || web.Token == "" && web.TokenFile == "" {
-			errs = append(errs, settings.Unsupported("assume_role_with_web_identity"))
-		}
-		a.AssumeRoleWithWebIdentity = &awsbase.AssumeRoleWithWebIdentity{
-			RoleARN: web.ARN, Duration: duration, Policy: web.Policy, PolicyARNs: web.PolicyARNs, SessionName: web.SessionName,
-			WebIdentityToken: web.Token, WebIdentityTokenFile: web.TokenFile,
-		}
+	isWeb, webErr := s.Decode("assume_role_with_web_identity", &web)
+	if !isWeb {
+		return errors.Join(err, webErr)
 	}
-	return errors.Join(errs...)
+	if web.Token == "" && web.TokenFile == "" { // OpenTofu reads these variables, and Terraform demands the settings
+		web.Token, web.TokenFile = os.Getenv("AWS_WEB_IDENTITY_TOKEN"), os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE")
+	}
+	a.AssumeRoleWithWebIdentity = &awsbase.AssumeRoleWithWebIdentity{
+		RoleARN: cmp.Or(web.ARN, os.Getenv("AWS_ROLE_ARN")), SessionName: cmp.Or(web.SessionName, os.Getenv("AWS_ROLE_SESSION_NAME")),
+		Duration: time.Duration(web.Duration), Policy: web.Policy, PolicyARNs: web.PolicyARNs,
+		WebIdentityToken: web.Token, WebIdentityTokenFile: web.TokenFile,
+	}
+	return errors.Join(err, webErr)
 }

@@ -15,7 +15,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -33,12 +32,11 @@ type cloud struct {
 	name string
 	aws  awsSettings
 
-	endpoint           string
-	mayBeOpen          bool // http is allowed, as for the state
-	pathStyle          bool
-	pathStyleElsewhere bool // at an endpoint
+	endpoint  string // empty: that of AWS, or what the AWS SDK finds
+	mayBeOpen bool   // http is allowed, as for the state
+	pathStyle bool   // the bucket is in the path of a request, not in the host's name
 
-	skipChecksum bool
+	skipChecksum bool // for stores that refuse one
 	acl          types.ObjectCannedACL
 	encryption   types.ServerSideEncryption
 	kmsKey       *string
@@ -47,39 +45,39 @@ type cloud struct {
 // Kind is Amazon S3, and what is like it.
 func Kind() bucket.Kind {
 	return bucket.Kind{
-		Backend: "s3", Beside: beside, Scheme: "s3", Example: "s3://bucket/prefix?region=eu-central-1", Named: named,
-		Accepts:  []string{"region", "profile", "use_path_style", "skip_s3_checksum", "acl", "encrypt", "kms_key_id"},
-		Locating: map[string]string{"bucket": "", "key": "", "workspace_key_prefix": "env:"},
+		Backend: "s3", Beside: besideState, Scheme: "s3", Example: "s3://bucket/prefix?region=eu-central-1", AtURL: atURL,
+		Parameters:    []string{"endpoint", "region", "profile", "use_path_style", "skip_s3_checksum", "acl", "encrypt", "kms_key_id"},
+		StateSettings: map[string]string{"bucket": "", "key": "", "workspace_key_prefix": "env:"},
 	}
 }
 
-// beside is where the s3 backend keeps a state.
-func beside(s *settings.Settings) (bucket.Cloud, string, error) {
+// besideState is where the s3 backend keeps a state.
+func besideState(s *settings.Settings) (bucket.Cloud, string, error) {
 	s.Ignore("workspace_key_prefix", "use_lockfile", "dynamodb_table", "dynamodb_endpoint", "state_tags", "lock_tags")
 	name, nameErr := s.Required("bucket")
 	key, keyErr := s.Required("key")
 	c := newCloud(name, s)
-	c.pathStyle = s.Is("use_path_style", s.Is("force_path_style", false))
+	c.pathStyle = s.Bool("use_path_style", s.Bool("force_path_style", false)) // the latter is the older name
 	c.mayBeOpen = true
 	var err error
 	c.endpoint, err = c.aws.readBackend(s)
-	err = errors.Join(nameErr, keyErr, s.Refuse("AWS_SSE_CUSTOMER_KEY"), err, c.checkEndpoint(c.endpoint))
+	err = errors.Join(nameErr, keyErr, settings.Refuse("AWS_SSE_CUSTOMER_KEY"), err, settings.CheckEndpoint(c.endpoint, c.mayBeOpen))
 	return c, key + "." + settings.JournalName, err
 }
 
-// named is where a URL leads. The identity is the one that the AWS SDK finds.
-func named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
+// atURL is where a URL leads. The identity is the one that the AWS SDK finds.
+func atURL(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
 	c := newCloud(host, s)
 	c.endpoint = s.Text("endpoint")
-	c.pathStyleElsewhere = s.Is("use_path_style", true) // most other stores have no host name for each bucket
-	c.pathStyle = s.Is("use_path_style", false)
-	return c, path, c.checkEndpoint(c.endpoint)
+	c.pathStyle = s.Bool("use_path_style", c.endpoint != "") // most other stores have no host name for each bucket
+	return c, path, settings.CheckEndpoint(c.endpoint, c.mayBeOpen)
 }
 
+// newCloud reads the settings that a URL may have, too.
 func newCloud(name string, s *settings.Settings) *cloud {
-	c := &cloud{name: name, skipChecksum: s.Is("skip_s3_checksum", false), acl: types.ObjectCannedACL(s.Text("acl"))}
-	key := s.Text("kms_key_id")
-	if s.Is("encrypt", false) {
+	c := &cloud{name: name, skipChecksum: s.Bool("skip_s3_checksum", false), acl: types.ObjectCannedACL(s.Text("acl"))}
+	key := s.Text("kms_key_id") // counts only with encrypt, as for the backend
+	if s.Bool("encrypt", false) {
 		c.encryption = types.ServerSideEncryptionAes256
 		if key != "" {
 			c.encryption, c.kmsKey = types.ServerSideEncryptionAwsKms, &key
@@ -87,14 +85,6 @@ func newCloud(name string, s *settings.Settings) *cloud {
 	}
 	c.aws.read(s)
 	return c
-}
-
-// checkEndpoint allows http where the state goes there, too.
-func (c *cloud) checkEndpoint(endpoint string) error {
-	if rest, isOpen := strings.CutPrefix(endpoint, "http://"); isOpen && c.mayBeOpen {
-		endpoint = "https://" + rest
-	}
-	return settings.CheckEndpoint(endpoint)
 }
 
 func (c *cloud) String() string { return "s3://" + c.name }
@@ -108,18 +98,10 @@ func (c *cloud) Grant(op, prefix string) string {
 	case "write":
 		action, resource = `["s3:GetObject", "s3:PutObject"]`, resource+"/"+prefix+"*"
 	}
-	return fmt.Sprintf(`{"Effect": "Allow", "Action": %s, "Resource": "arn:%s:s3:::%s"}`, action, c.aws.partition(), resource)
+	return fmt.Sprintf(`{"Effect": "Allow", "Action": %s, "Resource": "arn:aws:s3:::%s"}`, action, resource)
 }
-
-// Never is a well-formed ETag that no object has.
-func (c *cloud) Never() store.Version { return `"00000000000000000000000000000000"` }
 
 func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
-	client, err := c.client(ctx, network)
-	return &objects{c, client}, err
-}
-
-func (c *cloud) client(ctx context.Context, network http.RoundTripper) (*awss3.Client, error) {
 	found, err := c.aws.config(ctx, network)
 	if err != nil {
 		return nil, err
@@ -133,7 +115,6 @@ func (c *cloud) client(ctx context.Context, network http.RoundTripper) (*awss3.C
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		if o.BaseEndpoint != nil {
 			o.Region = cmp.Or(o.Region, "us-east-1")
-			o.UsePathStyle = c.pathStyle || c.pathStyleElsewhere
 			o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled // the SDK refuses both at an endpoint
 			o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
 		}
@@ -142,7 +123,8 @@ func (c *cloud) client(ctx context.Context, network http.RoundTripper) (*awss3.C
 	if client.Options().Region == "" {
 		return nil, errors.New("no region is known: set it in the backend, as ?region= in journal.url, or in AWS_REGION")
 	}
-	return client, c.checkEndpoint(aws.ToString(client.Options().BaseEndpoint)) // a profile may have one, too
+	endpoint := aws.ToString(client.Options().BaseEndpoint) // a profile may have one, too
+	return &objects{c, client}, settings.CheckEndpoint(endpoint, c.mayBeOpen)
 }
 
 type objects struct {
@@ -153,15 +135,11 @@ type objects struct {
 
 func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		var seen bucket.Tokens
 		pages := awss3.NewListObjectsV2Paginator(o.client, &awss3.ListObjectsV2Input{Bucket: &o.name, Prefix: &prefix})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err == nil && (aws.ToString(page.Name) == "" || aws.ToBool(page.IsTruncated) && aws.ToString(page.NextContinuationToken) == "") {
 				err = errors.New("the response is not a whole listing") // a proxy's perhaps; not an empty journal
-			}
-			if err == nil && aws.ToBool(page.IsTruncated) {
-				err = seen.Add(aws.ToString(page.NextContinuationToken))
 			}
 			if err != nil {
 				yield("", s3Error(err))
@@ -212,12 +190,6 @@ func (o *objects) Put(ctx context.Context, key string, body []byte, ifVersion st
 	return bucket.Quoted(aws.ToString(written.ETag)), nil
 }
 
-// IsDenied is also true if the right to use a KMS key is missing: the error says so.
-func (o *objects) IsDenied(err error) bool {
-	response, ok := errors.AsType[s3Response](err)
-	return ok && response.ErrorCode() == "AccessDenied"
-}
-
 // s3Error believes only the code of S3. A proxy's 404 has none, and a refusal of STS, which is
 // nested in an error of S3, is about no right that the bucket's policy could grant.
 func s3Error(err error) error {
@@ -226,20 +198,23 @@ func s3Error(err error) error {
 			return inner
 		}
 	}
-	if response, ok := errors.AsType[smithy.APIError](err); ok {
-		if response.ErrorCode() == "NoSuchKey" {
-			return bucket.ErrNoObject
-		}
-		return s3Response{response}
+	response, ok := errors.AsType[smithy.APIError](err)
+	switch {
+	case !ok:
+		return bucket.WithoutURL(err)
+	case response.ErrorCode() == "NoSuchKey":
+		return bucket.ErrNoObject
 	}
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return failed.Err
-	}
-	return err
+	return s3Response{response}
 }
 
 // s3Response says in a line what the SDK's error says in many.
 type s3Response struct{ smithy.APIError }
+
+// Is also takes a missing right to use a KMS key for store.ErrDenied: the message names it.
+func (r s3Response) Is(target error) bool {
+	return target == store.ErrDenied && r.ErrorCode() == "AccessDenied"
+}
 
 func (r s3Response) Error() string {
 	hint := map[string]string{"NoSuchBucket": "the bucket does not exist", "PermanentRedirect": "set region to that of the bucket"}

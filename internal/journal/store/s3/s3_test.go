@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	awsbase "github.com/hashicorp/aws-sdk-go-base/v2"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
@@ -40,7 +41,7 @@ func onlyAWS(t *testing.T, variables map[string]string) {
 }
 
 // besideState is where settings lead that locate a state, and others.
-func besideState(others map[string]any) (bucket.Cloud, string, error) {
+func inState(others map[string]any) (bucket.Cloud, string, error) {
 	state := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1", "workspace_key_prefix": nil, "encrypt": false}
 	return storetest.Beside(Kind(), state, others)
 }
@@ -48,13 +49,85 @@ func besideState(others map[string]any) (bucket.Cloud, string, error) {
 func isSTS(r *http.Request) bool { return strings.HasPrefix(r.URL.Host, "sts.") }
 
 // lent is what STS responds.
-func lent(action, key string, until time.Time) string {
-	return fmt.Sprintf(`<%[1]sResponse><%[1]sResult><Credentials><AccessKeyId>%[2]s</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
-		`<SessionToken>t</SessionToken><Expiration>%[3]s</Expiration></Credentials><Account>123456789012</Account>`+
-		`<Arn>arn:aws:iam::123456789012:user/a</Arn></%[1]sResult></%[1]sResponse>`, action, "of-"+key, until.UTC().Format(time.RFC3339))
+func lent() *http.Response {
+	return storetest.Response(http.StatusOK, fmt.Sprintf(`<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>of-role</AccessKeyId>`+
+		`<SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken><Expiration>%s</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`,
+		time.Now().Add(time.Hour).UTC().Format(time.RFC3339)))
 }
 
-// What the settings of the backend, a URL, and variables lead to. Who signs is in TestS3_signers.
+// What leads to credentials reaches the library of the backend, as the backend passes it on.
+func TestS3_signers(t *testing.T) {
+	type values = map[string]any
+	type texts = map[string]string
+	role := values{
+		"role_arn": "role", "duration": "20m", "external_id": "x1", "policy": "{}", "policy_arns": []any{"a"}, "session_name": "se",
+		"source_identity": "so", "tags": values{"k": "v"}, "transitive_tag_keys": []any{"k"},
+	}
+	web := values{"role_arn": "web", "duration": "1h", "policy": "{}", "policy_arns": []any{"a"}, "session_name": "w", "web_identity_token": "token"}
+	proxy, other := "http://proxy", "http://other"
+	for name, test := range map[string]struct {
+		set       values
+		variables texts
+		want      awsbase.Config // beside the region, and SkipCredsValidation
+	}{
+		"settings": {
+			values{
+				"access_key": "a", "secret_key": "s", "token": "t", "profile": "p", "shared_config_files": []any{"c"}, "shared_credentials_files": []any{"d"},
+				"custom_ca_bundle": "ca", "ec2_metadata_service_endpoint": "http://ec2", "http_proxy": proxy, "https_proxy": other, "no_proxy": "n",
+				"endpoints": values{"sts": "sts.example.com", "sso": "https://sso.example.com"}, "sts_region": "r", "use_fips_endpoint": true, "use_dualstack_endpoint": true,
+			},
+			texts{"AWS_SHARED_CONFIG_FILE": "b", "AWS_SHARED_CREDENTIALS_FILE": "b", "AWS_CA_BUNDLE": "b", "AWS_METADATA_URL": "b", "AWS_STS_ENDPOINT": "b"},
+			awsbase.Config{
+				AccessKey: "a", SecretKey: "s", Token: "t", Profile: "p", SharedConfigFiles: []string{"c"}, SharedCredentialsFiles: []string{"d"},
+				CustomCABundle: "ca", EC2MetadataServiceEndpoint: "http://ec2", HTTPProxy: &proxy, HTTPSProxy: &other, NoProxy: "n",
+				StsEndpoint: "https://sts.example.com", SsoEndpoint: "https://sso.example.com", StsRegion: "r", UseFIPSEndpoint: true, UseDualStackEndpoint: true,
+			},
+		},
+		"variables": {
+			nil,
+			texts{"AWS_SHARED_CONFIG_FILE": "c", "AWS_SHARED_CREDENTIALS_FILE": "d", "AWS_CA_BUNDLE": "ca", "AWS_METADATA_URL": "http://ec2", "AWS_STS_ENDPOINT": "https://sts"},
+			awsbase.Config{
+				SharedConfigFiles: []string{"c"}, SharedCredentialsFiles: []string{"d"}, CustomCABundle: "ca", EC2MetadataServiceEndpoint: "http://ec2", StsEndpoint: "https://sts",
+			},
+		},
+		"newer variables": {
+			nil,
+			texts{"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://ec2", "AWS_METADATA_URL": "b", "AWS_ENDPOINT_URL_STS": "https://sts", "AWS_STS_ENDPOINT": "b"},
+			awsbase.Config{EC2MetadataServiceEndpoint: "http://ec2", StsEndpoint: "https://sts"},
+		},
+		"older setting": {values{"sts_endpoint": "sts"}, nil, awsbase.Config{StsEndpoint: "https://sts"}},
+		"role": {values{"assume_role": role}, nil, awsbase.Config{AssumeRole: []awsbase.AssumeRole{{
+			RoleARN: "role", Duration: 20 * time.Minute, ExternalID: "x1", Policy: "{}", PolicyARNs: []string{"a"}, SessionName: "se", SourceIdentity: "so",
+			Tags: texts{"k": "v"}, TransitiveTagKeys: []string{"k"},
+		}}}},
+		"web identity": {
+			values{"assume_role_with_web_identity": web},
+			texts{"AWS_ROLE_ARN": "b", "AWS_ROLE_SESSION_NAME": "b", "AWS_WEB_IDENTITY_TOKEN_FILE": "b"},
+			awsbase.Config{AssumeRoleWithWebIdentity: &awsbase.AssumeRoleWithWebIdentity{
+				RoleARN: "web", Duration: time.Hour, Policy: "{}", PolicyARNs: []string{"a"}, SessionName: "w", WebIdentityToken: "token",
+			}},
+		},
+		"web identity, variables": {
+			values{"assume_role_with_web_identity": values{"role_arn": nil, "policy": "{}"}},
+			texts{"AWS_ROLE_ARN": "web", "AWS_ROLE_SESSION_NAME": "w", "AWS_WEB_IDENTITY_TOKEN": "token", "AWS_WEB_IDENTITY_TOKEN_FILE": "file"},
+			awsbase.Config{AssumeRoleWithWebIdentity: &awsbase.AssumeRoleWithWebIdentity{
+				RoleARN: "web", Policy: "{}", SessionName: "w", WebIdentityToken: "token", WebIdentityTokenFile: "file",
+			}},
+		},
+	} {
+		onlyAWS(t, test.variables)
+		c, _, err := inState(test.set)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		test.want.Region, test.want.SkipCredsValidation = "eu-central-1", true
+		if diff := cmp.Diff(test.want, c.(*cloud).aws.Config); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Where the settings of the backend, a URL, and variables lead. What they say about credentials is in TestS3_signers.
 func TestS3_settings(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(config, []byte("[default]\nendpoint_url = https://s3.example.com\n"), 0o600); err != nil {
@@ -105,7 +178,8 @@ func TestS3_settings(t *testing.T) {
 			}, head: texts{"X-Amz-Server-Side-Encryption": "", "X-Amz-Server-Side-Encryption-Customer-Key": ""},
 		},
 		"URL, a host each":    {isURL: true, set: values{"endpoint": "https://s3.example.com", "use_path_style": "false"}, at: "bucket.s3.example.com/a/"},
-		"URL, endpoint":       {isURL: true, variables: texts{"AWS_ENDPOINT_URL_S3": "https://s3.example.com"}, at: "s3.example.com/bucket/a/"},
+		"URL, endpoint":       {isURL: true, set: values{"endpoint": "https://s3.example.com"}, at: "s3.example.com/bucket/a/"},
+		"URL, SDK's endpoint": {isURL: true, variables: texts{"AWS_ENDPOINT_URL_S3": "https://s3.example.com"}, at: "bucket.s3.example.com/a/"},
 		"URL, path style":     {isURL: true, set: values{"use_path_style": "true"}, at: "s3.eu-central-1.amazonaws.com/bucket/a/"},
 		"URL, no checksum":    {isURL: true, set: values{"skip_s3_checksum": "true"}, at: "bucket.", head: texts{"X-Amz-Checksum-Sha256": ""}},
 		"URL, encryption":     {isURL: true, set: values{"encrypt": "true"}, at: "bucket.", head: texts{"X-Amz-Server-Side-Encryption": "AES256"}},
@@ -119,9 +193,9 @@ func TestS3_settings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onlyAWS(t, test.variables)
-			c, prefix, err := besideState(test.set)
+			c, prefix, err := inState(test.set)
 			if test.isURL {
-				c, prefix, err = storetest.Named(Kind(), "bucket", "a/", test.set)
+				c, prefix, err = storetest.AtURL(Kind(), "bucket", "a/", test.set)
 			}
 			var at []string
 			var head http.Header
@@ -129,7 +203,7 @@ func TestS3_settings(t *testing.T) {
 				_, err = bucket.New(c, prefix, "scope", storetest.Network(func(r *http.Request) (*http.Response, error) {
 					at, head = append(at, r.URL.Host+r.URL.Path+r.FormValue("SourceIdentity")), r.Header
 					if isSTS(r) {
-						return storetest.Response(http.StatusOK, lent("AssumeRole", "role", time.Now().Add(time.Hour))), nil
+						return lent(), nil
 					}
 					return storetest.Response(http.StatusOK, "", "ETag", `"1"`), nil
 				})).Put(t.Context(), newText, []byte("{}"))
@@ -145,6 +219,9 @@ func TestS3_settings(t *testing.T) {
 			}
 			if strings.Contains(fmt.Sprint(err, head), "canary") {
 				t.Error(err, head)
+			}
+			if os.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT") != "" {
+				t.Error("the library has set a variable, which commands that lend credentials would inherit")
 			}
 		})
 	}
@@ -162,12 +239,13 @@ func TestS3_refused(t *testing.T) {
 		"lock_tags": map[string]any{"a": "canary"}, "max_retries": 5.0, "no_proxy": "canary", "retry_mode": "canary",
 		"skip_credentials_validation": true, "skip_region_validation": true, "skip_requesting_account_id": true, "sse_customer_key": "canary",
 		"state_tags": map[string]any{"a": "canary"}, "use_lockfile": true, "workspace_key_prefix": "canary",
-		"endpoint": "ftp://canary.example.com", "sts_endpoint": "canary", "custom_ca_bundle": "canary",
+		"endpoint": "ftp://canary.example.com", "sts_endpoint": "canary", "custom_ca_bundle": "canary", "skip_metadata_api_check": true,
+		"role_arn": "canary", "session_name": "canary", "external_id": "canary", "shared_credentials_file": "canary",
 	}
 	onlyAWS(t, nil)
 	var refused []string
 	for name, value := range canary {
-		_, _, err := besideState(map[string]any{name: value})
+		_, _, err := inState(map[string]any{name: value})
 		if err == nil {
 			continue
 		}
@@ -178,14 +256,15 @@ func TestS3_refused(t *testing.T) {
 	}
 	slices.Sort(refused)
 	want := []string{
-		"assume_role", "assume_role_duration_seconds", "assume_role_with_web_identity", "ec2_metadata_service_endpoint_mode", "endpoint", "endpoints",
-		"insecure", "sse_customer_key",
+		"assume_role", "assume_role_duration_seconds", "assume_role_policy", "assume_role_policy_arns", "assume_role_tags",
+		"assume_role_transitive_tag_keys", "assume_role_with_web_identity", "ec2_metadata_service_endpoint_mode", "endpoint", "endpoints",
+		"external_id", "insecure", "role_arn", "session_name", "shared_credentials_file", "sse_customer_key",
 	}
 	if diff := cmp.Diff(want, refused); diff != "" {
 		t.Error(diff)
 	}
 	unset := map[string]any{"insecure": false, "http_proxy": nil, "endpoints": map[string]any{"sso": nil}, "no_proxy": ""}
-	if _, _, err := besideState(unset); err != nil {
+	if _, _, err := inState(unset); err != nil {
 		t.Errorf("what is not set counts: %v", err)
 	}
 }
@@ -193,19 +272,17 @@ func TestS3_refused(t *testing.T) {
 // What S3 denies is named as a statement that a policy accepts, beside S3's own words, and what STS denies is not.
 func TestS3_denied(t *testing.T) {
 	for name, test := range map[string]struct {
-		set    map[string]any
-		code   string
-		denied string // the ARN that the statement starts with
+		set      map[string]any
+		code     string
+		isDenied bool
 	}{
-		"policy":      {code: "AccessDenied", denied: "arn:aws:s3:::states/app/state.agent-journal/*"},
-		"China":       {set: map[string]any{"region": "cn-north-1"}, code: "AccessDenied", denied: "arn:aws-cn:s3:::states/"},
-		"GovCloud":    {set: map[string]any{"region": "us-gov-west-1"}, code: "AccessDenied", denied: "arn:aws-us-gov:s3:::states/"},
+		"policy":      {code: "AccessDenied", isDenied: true},
 		"unknown key": {code: "InvalidAccessKeyId"},
-		"role":        {set: map[string]any{"role_arn": "canary"}, code: "AccessDenied"},
+		"role":        {set: map[string]any{"assume_role": map[string]any{"role_arn": "canary"}}, code: "AccessDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onlyAWS(t, nil)
-			c, prefix, err := besideState(test.set)
+			c, prefix, err := inState(test.set)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -217,7 +294,7 @@ func TestS3_denied(t *testing.T) {
 				return storetest.Response(http.StatusForbidden, text), nil
 			})).Put(t.Context(), newText, []byte("{}"))
 			isDenied, text := errors.Is(err, store.ErrDenied), fmt.Sprint(err)
-			if isDenied != (test.denied != "") || !strings.Contains(text, "kms:GenerateDataKey") || strings.Contains(text, "canary") {
+			if isDenied != test.isDenied || !strings.Contains(text, "kms:GenerateDataKey") || strings.Contains(text, "canary") {
 				t.Fatal(err)
 			}
 			var statement struct {
@@ -230,49 +307,41 @@ func TestS3_denied(t *testing.T) {
 			}
 			err = json.NewDecoder(strings.NewReader(grant)).Decode(&statement)
 			says := statement.Effect + fmt.Sprint(statement.Action) + statement.Resource
-			if err != nil || !strings.HasPrefix(says, "Allow[s3:GetObject s3:PutObject]"+test.denied) {
+			if err != nil || says != "Allow[s3:GetObject s3:PutObject]arn:aws:s3:::states/app/state.agent-journal/*" {
 				t.Error(grant, err)
 			}
 		})
 	}
 }
 
-// Proxies and certificates are those of the settings.
+// The transport is that of the settings, as the library makes it, but follows no redirect.
 func TestS3_transport(t *testing.T) {
 	onlyAWS(t, nil)
-	respond := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("ETag", `"1"`) })
-	proxy, server := httptest.NewServer(respond), httptest.NewTLSServer(respond)
-	defer proxy.Close()
+	var requests []string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.URL.Path)
+		http.Redirect(w, r, "/foreign", http.StatusTemporaryRedirect)
+	}))
 	defer server.Close()
 	bundle := filepath.Join(t.TempDir(), "ca.pem")
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	if err := os.WriteFile(bundle, certificate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, test := range map[string]struct {
-		set   map[string]any
-		works bool
-	}{
-		"proxy":         {map[string]any{"endpoint": "http://s3.invalid", "http_proxy": proxy.URL}, true},
-		"no such proxy": {map[string]any{"endpoint": "http://s3.invalid", "http_proxy": proxy.URL, "no_proxy": "invalid"}, false},
-		"certificate":   {map[string]any{"endpoint": server.URL, "custom_ca_bundle": bundle}, true},
-		"unknown one":   {map[string]any{"endpoint": server.URL}, false},
-	} {
-		test.set["use_path_style"] = true
-		c, prefix, err := besideState(test.set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = bucket.New(c, prefix, "scope", nil).Put(t.Context(), newText, []byte("{}")); (err == nil) != test.works {
-			t.Errorf("%s: %v", name, err)
-		}
+	c, prefix, err := inState(map[string]any{"endpoint": server.URL, "custom_ca_bundle": bundle, "use_path_style": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = bucket.New(c, prefix, "scope", nil).Get(t.Context(), "a")
+	if diff := cmp.Diff([]string{"/states/app/state.agent-journal/scope/a.record"}, requests); diff != "" || err == nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
 // An access whose credentials cannot be refreshed does not hold up the next one.
 func TestS3_stalledRefresh(t *testing.T) {
 	onlyAWS(t, nil)
-	c, prefix, err := besideState(map[string]any{"assume_role": map[string]any{"role_arn": "arn:aws:iam::123456789012:role/a"}})
+	c, prefix, err := inState(map[string]any{"assume_role": map[string]any{"role_arn": "arn:aws:iam::123456789012:role/a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +355,7 @@ func TestS3_stalledRefresh(t *testing.T) {
 				<-r.Context().Done() // not that of the access
 				return nil, r.Context().Err()
 			}
-			return storetest.Response(http.StatusOK, lent("AssumeRole", "role", time.Now().Add(time.Hour))), nil
+			return lent(), nil
 		}))
 		for _, want := range []error{nil, context.DeadlineExceeded, nil} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -24,17 +24,11 @@ import (
 type Settings struct {
 	values map[string]any // only what is set
 	read   map[string]bool
-	isURL  bool
 }
 
-// OfBackend takes the settings of the CLI's backend.
-func OfBackend(values map[string]any) *Settings {
-	return &Settings{onlySet(values), map[string]bool{}, false}
-}
-
-// OfURL takes the parameters of a URL.
-func OfURL(values map[string]any) *Settings {
-	return &Settings{onlySet(values), map[string]bool{}, true}
+// New takes the settings of the CLI's backend, or the parameters of a URL.
+func New(values map[string]any) *Settings {
+	return &Settings{onlySet(values), map[string]bool{}}
 }
 
 // JournalName ends the prefix of a journal that is kept beside a state: it follows the key of the
@@ -83,9 +77,9 @@ func (s *Settings) Text(name string, variables ...string) string {
 	return ""
 }
 
-// Is reports whether a switch is on; usually is the default. A value that is neither true nor false
-// stays unread, so Unread returns an error for it.
-func (s *Settings) Is(name string, usually bool, variables ...string) bool {
+// Bool returns a setting that is true or false, or else the first of the environment variables that
+// is set, or else the default. Anything but true and false stays unread, so Unread returns an error.
+func (s *Settings) Bool(name string, byDefault bool, variables ...string) bool {
 	if value, ok := s.values[name].(bool); ok {
 		s.read[name] = true
 		return value
@@ -93,7 +87,7 @@ func (s *Settings) Is(name string, usually bool, variables ...string) bool {
 	value, err := strconv.ParseBool(s.Text(name, variables...))
 	if err != nil {
 		delete(s.read, name)
-		return usually
+		return byDefault
 	}
 	return value
 }
@@ -134,12 +128,9 @@ func (s *Settings) Ignore(names ...string) {
 	}
 }
 
-// Refuse returns an error if one of these environment variables is set: the backend reads them, and
-// a journal cannot honour them. A URL does not depend on them.
-func (s *Settings) Refuse(variables ...string) error {
-	if s.isURL {
-		return nil
-	}
+// Refuse returns an error if one of these environment variables is set: a backend reads them, and
+// a journal cannot honour them.
+func Refuse(variables ...string) error {
 	for _, variable := range variables {
 		if os.Getenv(variable) != "" {
 			return fmt.Errorf("the journal cannot use the environment variable %s", variable)
@@ -164,35 +155,23 @@ func Unsupported(name string) error {
 	return fmt.Errorf("the journal cannot use the setting %s, or a part of it", name)
 }
 
-// ErrEndpoint reports an endpoint that no token may be sent to.
+// ErrEndpoint reports an endpoint that no signed request may be sent to.
 var ErrEndpoint = errors.New("the endpoint of the journal's store must be an absolute https URL without user, query and fragment, " +
 	"or http for a loopback address")
 
-// CheckEndpoint checks where requests, and perhaps tokens, go. Empty means the cloud itself.
-func CheckEndpoint(text string) error {
+// CheckEndpoint checks where signed requests go. Empty means the cloud itself. mayBeOpen allows http
+// for other addresses than those of this machine, too.
+func CheckEndpoint(text string, mayBeOpen bool) error {
 	endpoint, err := url.Parse(text)
 	switch {
 	case text == "":
 		return nil
 	case err != nil, endpoint.Hostname() == "", endpoint.User != nil, endpoint.RawQuery != "", endpoint.Fragment != "":
 		return ErrEndpoint
-	case endpoint.Scheme != "https" && (endpoint.Scheme != "http" || !IsLoopback(endpoint.Hostname())):
+	case endpoint.Scheme != "https" && (endpoint.Scheme != "http" || !mayBeOpen && !IsLoopback(endpoint.Hostname())):
 		return ErrEndpoint
 	}
 	return nil
-}
-
-// ErrEmulator reports an endpoint that would get a token, which its receiver could use elsewhere.
-var ErrEmulator = errors.New("the endpoint of the journal's URL must be a loopback address, unless the store is s3: " +
-	"a token for the cloud goes to the cloud alone")
-
-// CheckEmulator checks the endpoint of a journal's URL, which any configuration can set. It must be
-// this machine, because whoever gets a token of the cloud can use it.
-func CheckEmulator(text string) error {
-	if endpoint, err := url.Parse(text); text != "" && (err != nil || !IsLoopback(endpoint.Hostname())) {
-		return ErrEmulator
-	}
-	return CheckEndpoint(text)
 }
 
 // IsLoopback reports whether a host is this machine, which needs no encryption.
