@@ -66,10 +66,18 @@ func TestBucket_foreignListings(t *testing.T) {
 	}
 }
 
-// A store that does not accept the version which it, or a proxy, has named could not record what is sent: it is not used.
+// A store that ignores a condition is not used. Nor is one that does not accept the version which it, or a proxy, has named: it could not
+// record what is sent.
 //
 // Red without: proveChange, and each of its comparisons.
 func TestBucket_versions(t *testing.T) {
+	for _, ignored := range []string{"If-None-Match", "If-Match"} {
+		f := fakes3.New(t)
+		f.IgnoreIfNoneMatch, f.IgnoreIfMatch = ignored == "If-None-Match", ignored == "If-Match"
+		if err := parse(t, f.URL).Open("scope", new(cli.Process)).Prove(t.Context()); err == nil || !strings.Contains(err.Error(), "("+ignored+")") {
+			t.Errorf("%s is ignored: %v", ignored, err)
+		}
+	}
 	f := fakes3.New(t)
 	zip := func(etag string) string { return strings.TrimSuffix(etag, `"`) + `-gzip"` }
 	for name, test := range map[string]struct {
