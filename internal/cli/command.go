@@ -34,8 +34,8 @@ func command(arguments []string) string {
 }
 
 var (
-	words      = regexp.MustCompile(`(?:[^\s"']|"[^"]*"|'[^']*')+`)
-	stateFlags = regexp.MustCompile(`^--?(state|state-out)(?:=(.*))?$`)
+	shellWord = regexp.MustCompile(`(?:[^\s"']|"[^"]*"|'[^']*')+`)
+	stateFlag = regexp.MustCompile(`^--?(state|state-out)(?:=(.*))?$`)
 )
 
 // stateFile returns the file that -state or -state-out names, or an empty text. The CLI puts the
@@ -43,14 +43,14 @@ var (
 func stateFile(arguments []string) string {
 	var all []string
 	for _, variable := range []string{"TF_CLI_ARGS_" + command(arguments), "TF_CLI_ARGS"} {
-		for _, word := range words.FindAllString(os.Getenv(variable), -1) {
+		for _, word := range shellWord.FindAllString(os.Getenv(variable), -1) {
 			all = append(all, strings.NewReplacer(`"`, "", "'", "").Replace(word))
 		}
 	}
 	all = append(all, arguments...)
 	files := map[string]string{} // the last of each flag counts
 	for i, argument := range all {
-		switch flag := stateFlags.FindStringSubmatch(argument); {
+		switch flag := stateFlag.FindStringSubmatch(argument); {
 		case flag == nil:
 		case strings.Contains(argument, "="):
 			files[flag[1]] = flag[2]

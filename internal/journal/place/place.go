@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"strings"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
@@ -48,7 +47,7 @@ func Find(chosen Location, service *url.URL, process *cli.Process) Place {
 	case chosen.URL == "":
 		l = defaultLocation(b)
 	case !isKnown && chosen.State == "" && !isTest:
-		l.Unusable = errNoStateName()
+		l.Unusable = errNoStateName
 	}
 	scope := fmt.Sprintf("%s\n%s\n%s", CanonicalURL(service), workspace(), cmp.Or(l.State, id))
 	if isTest { // it must neither adopt the jobs of the state nor those of another test
@@ -58,14 +57,8 @@ func Find(chosen Location, service *url.URL, process *cli.Process) Place {
 }
 
 // errNoStateName keeps two states from adopting each other's jobs.
-func errNoStateName() error {
-	var backends []string
-	for _, k := range kinds() {
-		backends = append(backends, k.Backend)
-	}
-	return fmt.Errorf("several states can use this place, and only those of the backends %s have names that all machines know: "+
-		"add ?state=NAME (or &state=NAME) to the URL of the journal, with a name that only this state has", strings.Join(backends, ", "))
-}
+var errNoStateName = errors.New("several states can use this place, and this one has no name that all machines know, as a state " +
+	"in a bucket has: add ?state=NAME (or &state=NAME) to the URL of the journal, with a name that only this state has")
 
 // defaultLocation is where a journal is kept if nobody has chosen a place: beside a state in a
 // bucket, or else in the working directory. All workspaces share it, and no listing of workspaces

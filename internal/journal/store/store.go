@@ -81,11 +81,11 @@ const (
 	MaxText = 64 << 10
 )
 
-var keys = regexp.MustCompile(`^[a-z0-9-]{1,62}$`)
+var keyPattern = regexp.MustCompile(`^[a-z0-9-]{1,62}$`)
 
 // CheckKey keeps what is no key from becoming a part of a path.
 func CheckKey(key string) error {
-	if !keys.MatchString(key) {
+	if !keyPattern.MatchString(key) {
 		return fmt.Errorf("%q is not a key of the journal", key)
 	}
 	return nil

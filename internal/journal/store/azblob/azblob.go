@@ -115,8 +115,7 @@ func (c *cloud) Grant(op, _ string) string {
 
 func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
 	options := azcore.ClientOptions{
-		Cloud: c.azure.cloud, Transport: &http.Client{Transport: network, CheckRedirect: bucket.NoRedirect},
-		Telemetry: policy.TelemetryOptions{Disabled: true},
+		Cloud: c.azure.cloud, Transport: bucket.Client(network), Telemetry: policy.TelemetryOptions{Disabled: true},
 	}
 	at, ofContainer := c.endpoint+"/"+c.name, &container.ClientOptions{ClientOptions: options}
 	if c.azure.key == "" && c.azure.sas != "" {

@@ -69,8 +69,11 @@ type Objects interface {
 // the call that made it, and all other calls wait for it.
 const RequestTimeout = 10 * time.Second
 
-// NoRedirect keeps a client from following a redirect, which could lead a token elsewhere.
-func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// Client follows no redirect, which could lead a token elsewhere.
+func Client(transport http.RoundTripper) *http.Client {
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: transport, CheckRedirect: stay, Timeout: RequestTimeout}
+}
 
 // Exchange sends a request and reads at most limit bytes of the response.
 func Exchange(client interface {

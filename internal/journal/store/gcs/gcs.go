@@ -91,11 +91,7 @@ func (c *cloud) Grant(op, _ string) string {
 }
 
 func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
-	client := &http.Client{
-		Transport:     network,
-		CheckRedirect: bucket.NoRedirect,
-		Timeout:       bucket.RequestTimeout,
-	}
+	client := bucket.Client(network)
 	tokens, err := within(ctx, func() (oauth2.TokenSource, error) {
 		return c.tokens(context.WithoutCancel(ctx), client) // a later call refreshes the token with the same context
 	})

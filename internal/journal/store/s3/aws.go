@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go/logging"
 	awsbase "github.com/hashicorp/aws-sdk-go-base/v2"
 	"github.com/hashicorp/aws-sdk-go-base/v2/diag"
@@ -79,7 +78,7 @@ func (a *awsSettings) readBackend(s *settings.Settings) (endpoint string, _ erro
 func (a *awsSettings) config(ctx context.Context, network http.RoundTripper) (aws.Config, error) {
 	c := a.Config
 	if network != nil {
-		c.HTTPClient = &http.Client{Transport: network, Timeout: bucket.RequestTimeout}
+		c.HTTPClient = bucket.Client(network)
 	}
 	_, found, diags := awsbase.GetAwsConfig(ctx, &c)
 	found.Logger, found.ClientLogMode, found.Retryer = logging.Nop{}, 0, nil // the library's write to the log of the process
@@ -100,18 +99,6 @@ func firstError(diags diag.Diagnostics) error {
 		return failed.Err()
 	}
 	return fmt.Errorf("%s: %w", failed.Summary(), failed.Err())
-}
-
-// direct follows no redirect. The SDK's client follows those of a GET, with each header.
-func direct(client aws.HTTPClient) aws.HTTPClient {
-	found := &http.Client{Timeout: bucket.RequestTimeout, CheckRedirect: bucket.NoRedirect}
-	switch client := client.(type) {
-	case *awshttp.BuildableClient:
-		found.Transport = client.GetTransport()
-	case *http.Client: // of config
-		found.Transport = client.Transport
-	}
-	return found
 }
 
 // withScheme makes a host a URL, as the backend does.

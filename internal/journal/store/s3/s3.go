@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
@@ -118,7 +119,9 @@ func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.
 			o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled // the SDK refuses both at an endpoint
 			o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
 		}
-		o.HTTPClient = direct(o.HTTPClient)
+		if client, ok := o.HTTPClient.(*awshttp.BuildableClient); ok { // that follows redirects of a GET, with each header
+			o.HTTPClient = bucket.Client(client.GetTransport())
+		}
 	})
 	if client.Options().Region == "" {
 		return nil, errors.New("no region is known: set it in the backend, as ?region= in journal.url, or in AWS_REGION")
