@@ -16,8 +16,41 @@ import (
 	"sync"
 )
 
-// Version identifies what a key held when it was read or written. It is empty if nothing was there.
-// A bucket may derive it from the text, so no text should be written to a key twice.
+// Store keeps the texts of one scope, for any number of processes on any number of machines at the
+// same time. That no prompt is sent twice depends on what it guarantees:
+//
+//   - A read or a listing that begins after a write has returned, in whatever process, shows that
+//     write or a later one. So nothing that is eventually consistent can be a store.
+//   - Of the writes that replace one version, one succeeds, and all others return ErrConflict.
+//   - A version is not used twice for a key, provided that no text is written to it twice.
+//   - A write that has returned survives a loss of power. No reader sees a part of a text.
+//   - Only the store itself can say that there is no text, or that a right is missing. What a proxy
+//     may have said, or a folder that is not mounted, is an error: if it were believed, each prompt
+//     would be sent again.
+//   - After any other error than ErrConflict and ErrDenied, a write may have arrived, or still arrive.
+//   - Each method returns when its context ends, unless the system does not let it. All of them are
+//     safe for concurrent use.
+//   - No error shows credentials.
+//
+// storetest.Run tries most of this at a store.
+type Store interface {
+	// Name names the folder or object of a key, or without a key what all of them have in common.
+	Name(key string) string
+	// IsLocal reports whether a write costs next to nothing.
+	IsLocal() bool
+	// List returns all keys that have a text, in any order. Other files and objects are left out.
+	List(ctx context.Context) (keys []string, err error)
+	// Get returns what a key has, which may be no text.
+	Get(ctx context.Context, key string) (Text, error)
+	// Put stores a text over what was read or written.
+	Put(ctx context.Context, over Text, body []byte) (Text, error)
+	// Prove makes sure, by writes that must be refused, that the store honours their conditions. Call
+	// it once in a process before relying on Put; other processes may do so at the same time.
+	Prove(ctx context.Context) error
+}
+
+// Version identifies what a key had when it was read or written. It is empty if nothing was there. A
+// bucket may derive it from the text.
 type Version string
 
 // Text is what a key had when it was read or written. With only Key set, there was no text.
@@ -39,39 +72,6 @@ var (
 	// ErrDenied reports that the store knows the credentials, and that they lack a right.
 	ErrDenied = errors.New("the credentials lack a right")
 )
-
-// Store keeps the texts of one scope, for any number of processes on any number of machines at the
-// same time. That no prompt is sent twice depends on what it guarantees:
-//
-//   - A read or a listing that begins after a write has returned, in whatever process, shows that
-//     write or a later one. A store that is eventually consistent, or replicated, is none.
-//   - Of the writes that replace one version, one succeeds, and each other one returns ErrConflict.
-//     What a key had once it never has again, so a version is not used twice.
-//   - What Put has returned survives a loss of power. A reader never sees a part of a text.
-//   - Only the store itself says that there is no text, or denies a right. If a proxy could have said
-//     so, or a folder that is not mounted, it is an error: an absence that is taken for granted
-//     would send each prompt again.
-//   - After any other error than ErrConflict and ErrDenied, the write may have arrived, or may still
-//     arrive. The store may send it again, so ErrConflict may mean that it had arrived before.
-//   - Each method returns when its context ends, and all may be called concurrently.
-//   - An error shows no credentials and no other setting's value.
-//
-// storetest.Run tries most of this at a store.
-type Store interface {
-	// Name names the folder or object of a key, or without a key what all of them have in common.
-	Name(key string) string
-	// IsLocal reports whether a write costs next to nothing.
-	IsLocal() bool
-	// List returns all keys that have a text, in any order. Other files and objects are left out.
-	List(ctx context.Context) (keys []string, err error)
-	// Get returns what a key has, which may be no text.
-	Get(ctx context.Context, key string) (Text, error)
-	// Put stores a text over what was read or written.
-	Put(ctx context.Context, over Text, body []byte) (Text, error)
-	// Prove makes sure, by writes that must be refused, that the store honours their conditions. Call
-	// it once in a process before relying on Put; other processes may do so at the same time.
-	Prove(ctx context.Context) error
-}
 
 const (
 	// Suffix is what the name of each file and object ends in. It is none that people look for in

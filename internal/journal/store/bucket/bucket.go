@@ -52,7 +52,7 @@ type Cloud interface {
 	Grant(op, prefix string) string
 }
 
-// Objects are those of a bucket, for whose requests store.Store's demands hold. A method returns
+// Objects are those of a bucket. What store.Store guarantees, they do. A method returns
 // store.ErrDenied, store.ErrConflict and ErrNoObject only if the store itself says so: a proxy's 404
 // means nothing.
 type Objects interface {
