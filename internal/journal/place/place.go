@@ -44,7 +44,7 @@ func Find(chosen Location, service *url.URL, process *cli.Process) Place {
 	switch {
 	case err != nil:
 		l = Location{Unusable: fmt.Errorf("the backend of this state, and so its journal, cannot be found: %w", err)}
-	case chosen.URL == "":
+	case chosen.String() == "":
 		l = defaultLocation(b)
 	case !isKnown && chosen.State == "" && !isTest:
 		l.Unusable = errNoStateName
@@ -80,7 +80,6 @@ func defaultLocation(b backend) Location {
 
 // Location is where a journal is kept: in a folder or in a bucket.
 type Location struct {
-	URL   string // as a person has chosen it; empty: the default location
 	State string // a person's name for the state, instead of the backend's settings; may be empty
 
 	Unusable error // why it cannot be used, if not nil; each operation of its store returns it

@@ -54,7 +54,7 @@ func ParseURL(text string) (Location, error) {
 		if isNamed && state == "" {
 			return Location{}, errURL
 		}
-		return Location{Folder: filepath.Clean(folder), State: state, URL: text}, nil
+		return Location{Folder: filepath.Clean(folder), State: state}, nil
 	}
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Hostname() == "" || parsed.Host != parsed.Hostname() || parsed.User != nil || strings.Contains(text, "#") {
@@ -73,7 +73,7 @@ func ParseURL(text string) (Location, error) {
 		return Location{}, err
 	}
 	s := settings.New(parameters)
-	l := Location{State: s.Text("state"), URL: text}
+	l := Location{State: s.Text("state")}
 	l.cloud, l.Prefix, err = kind.AtURL(parsed.Host, strings.Trim(parsed.Path, "/"), s)
 	if err = errors.Join(err, s.Unread()); err != nil {
 		return Location{}, err

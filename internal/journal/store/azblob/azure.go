@@ -100,7 +100,8 @@ func (a *azureSettings) readBackend(s *settings.Settings) error {
 		"ARM_ENCYRPTION_SCOPE", //nolint:misspell // so does OpenTofu
 	}
 	if isKeyless { // with a key, these are for another provider
-		refused = append(refused, "ARM_CLIENT_CERTIFICATE", "ARM_CLIENT_CERTIFICATE_PATH", "ARM_CLIENT_ID_FILE_PATH", "ARM_CLIENT_SECRET_FILE_PATH")
+		refused = append(refused,
+			"ARM_CLIENT_CERTIFICATE", "ARM_CLIENT_CERTIFICATE_PATH", "ARM_CLIENT_ID_FILE_PATH", "ARM_CLIENT_SECRET_FILE_PATH")
 	}
 	return settings.Refuse(refused...)
 }
@@ -188,21 +189,21 @@ func (a *azureSettings) requestProof(ctx context.Context, network policy.Transpo
 	}
 	request.Header.Set("Authorization", "Bearer "+a.requestToken)
 	request.Header.Set("Accept", "application/json")
-	response, body, err := bucket.Exchange(network, request, store.MaxText)
+	response, err := bucket.Exchange(network, request, store.MaxText)
 	if err != nil {
 		return "", err
 	}
 	var proof struct{ Value string }
-	err = json.Unmarshal(body, &proof)
-	if err == nil && response.StatusCode == http.StatusOK && proof.Value != "" {
+	err = json.Unmarshal(response.Body, &proof)
+	if err == nil && response.Status == http.StatusOK && proof.Value != "" {
 		return proof.Value, nil
 	}
-	return "", fmt.Errorf("the service of the setting oidc_request_url responded with status %d, without a token", response.StatusCode)
+	return "", fmt.Errorf("the service of the setting oidc_request_url responded with status %d, without a token", response.Status)
 }
 
 // readProof does not show the file's name.
 func readProof(file string) (string, error) {
-	content, err := os.ReadFile(file)
+	content, err := os.ReadFile(file) //nolint:gosec // the setting names it
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return "", fmt.Errorf("cannot read the file of the setting oidc_token_file_path: %w", failed.Err)
 	}

@@ -75,18 +75,25 @@ func Client(transport http.RoundTripper) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: stay, Timeout: RequestTimeout}
 }
 
+// Response is one whose body was read.
+type Response struct {
+	Status int // 0: there was no response
+	Header http.Header
+	Body   []byte
+}
+
 // Exchange sends a request and reads at most limit bytes of the response.
 func Exchange(client interface {
 	Do(r *http.Request) (*http.Response, error)
 }, r *http.Request, limit int64,
-) (*http.Response, []byte, error) {
+) (Response, error) {
 	response, err := client.Do(r)
 	if err != nil {
-		return nil, nil, WithoutURL(err)
+		return Response{}, WithoutURL(err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, limit))
-	return response, body, err
+	return Response{response.StatusCode, response.Header, body}, err
 }
 
 // WithoutURL removes the URL from an error of net/http: it can have a setting, or a token.

@@ -227,14 +227,11 @@ func (o *objects) sendOnce(ctx context.Context, method, path string, query url.V
 		request.Header.Set("Content-Type", "application/json")
 	}
 	request.Header["Idempotency-Key"] = nil // is not sent; lets the transport replace a connection that the server has closed
-	response, text, err := bucket.Exchange(o.client, request, maxBody)
-	switch {
-	case response == nil:
-		return nil, nil, err
-	case response.StatusCode/100 != 2:
-		return nil, nil, newError(response.StatusCode, text)
+	response, err := bucket.Exchange(o.client, request, maxBody)
+	if response.Status != 0 && response.Status/100 != 2 {
+		return nil, nil, newError(response.Status, response.Body)
 	}
-	return text, response.Header, err
+	return response.Body, response.Header, err
 }
 
 // apiError is a response of the store, or of a proxy, other than success.

@@ -93,15 +93,14 @@ func (c *cloud) impersonate(ctx context.Context, client *http.Client, source oau
 	if err != nil {
 		return nil, err
 	}
-	const accounts = "projects/-/serviceAccounts/"
-	at := "https://iamcredentials.googleapis.com/v1/" + accounts + url.PathEscape(c.impersonated) + ":generateAccessToken"
+	at := "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/" + url.PathEscape(c.impersonated) + ":generateAccessToken"
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(`{"scope": ["`+storageScope+`"]}`))
 	if err != nil {
 		return nil, err
 	}
 	token.SetAuthHeader(request)
 	request.Header.Set("Content-Type", "application/json")
-	response, body, err := bucket.Exchange(client, request, store.MaxText)
+	response, err := bucket.Exchange(client, request, store.MaxText)
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +109,12 @@ func (c *cloud) impersonate(ctx context.Context, client *http.Client, source oau
 		ExpireTime  time.Time
 		Error       struct{ Status string } // its message can show settings
 	}
-	err = json.Unmarshal(body, &granted)
-	if err == nil && response.StatusCode == http.StatusOK && granted.AccessToken != "" {
+	err = json.Unmarshal(response.Body, &granted)
+	if err == nil && response.Status == http.StatusOK && granted.AccessToken != "" {
 		return &oauth2.Token{AccessToken: granted.AccessToken, Expiry: granted.ExpireTime}, nil
 	}
 	return nil, fmt.Errorf("impersonate_service_account: the service responded with status %d %.50s; the credentials may lack the role "+
-		"roles/iam.serviceAccountTokenCreator on that service account", response.StatusCode, granted.Error.Status)
+		"roles/iam.serviceAccountTokenCreator on that service account", response.Status, granted.Error.Status)
 }
 
 // within returns when ctx ends, even if do continues: Google's library ignores a call's context.
