@@ -188,7 +188,7 @@ func fromBackend(values ...set) (bucket.Cloud, string, error) {
 	return storetest.Beside(Kind(), append([]set{state}, values...)...)
 }
 
-// An error names the setting or the variable, and shows no value. TestKinds_areInTheGuide has the settings that are not supported.
+// An error names the setting or the variable, and shows no value.
 func TestAzure_refused(t *testing.T) {
 	const canary = "canary"
 	app := set{"tenant_id": "tenant", "client_id": "client"}
@@ -209,6 +209,14 @@ func TestAzure_refused(t *testing.T) {
 		{names: "no credentials", settings: set{"use_cli": false}},
 		{names: "access_key", settings: set{"access_key": canary + "%"}},
 		{names: "client_id_file_path", settings: set{"client_id_file_path": canary}},
+		{names: "client_certificate", settings: set{"client_certificate": canary}},
+		{names: "client_certificate_path", settings: set{"client_certificate_path": canary}},
+		{names: "ado_pipeline_service_connection_id", settings: set{"ado_pipeline_service_connection_id": canary}},
+		{names: "msi_endpoint", settings: set{"msi_endpoint": canary}},
+		{names: "metadata_host", settings: set{"metadata_host": canary}},
+		{names: "encryption_scope", settings: set{"encryption_scope": canary}},
+		{names: "customer_provided_key", settings: set{"customer_provided_key": canary}},
+		{names: "lookup_blob_endpoint", settings: set{"lookup_blob_endpoint": true}},
 		{names: "ARM_CLIENT_SECRET_FILE_PATH", env: map[string]string{"ARM_CLIENT_SECRET_FILE_PATH": canary}},
 		{names: "oidc_token_file_path", settings: set{"use_oidc": true, "oidc_token_file_path": "/" + canary}},
 		{

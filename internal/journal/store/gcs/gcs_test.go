@@ -85,7 +85,7 @@ func bodyOf(r *http.Request) string {
 	return string(text)
 }
 
-// Each setting of the backend leads where it does there, or is refused by name; TestKinds_areInTheGuide refuses more. None is shown.
+// Each setting of the backend leads where it does there, or is refused by name. None is shown.
 // A URL's identity is the backend's; where and how a state is kept is no concern of it.
 func TestGCS_settings(t *testing.T) {
 	const canary = "canary"
@@ -130,6 +130,11 @@ func TestGCS_settings(t *testing.T) {
 				"GOOGLE_STORAGE_CUSTOM_ENDPOINT": canary, "GOOGLE_CLOUD_UNIVERSE_DOMAIN": canary, "STORAGE_EMULATOR_HOST": canary,
 			}, want: cloud{kmsKey: "k", credentials: file}, prefix: "a",
 		},
+		"delegates":             {settings: values{"impersonate_service_account_delegates": []any{canary}}, wantErr: "delegates"},
+		"customer's key":        {settings: values{"encryption_key": canary}, wantErr: "encryption_key"},
+		"endpoint":              {settings: values{"storage_custom_endpoint": canary}, wantErr: "storage_custom_endpoint"},
+		"emulator":              {variables: texts{"STORAGE_EMULATOR_HOST": canary}, wantErr: "STORAGE_EMULATOR_HOST"},
+		"universe":              {settings: values{"universe_domain": canary}, wantErr: "universe_domain"},
 		"variable":              {variables: texts{"GOOGLE_ENCRYPTION_KEY": canary}, wantErr: "GOOGLE_ENCRYPTION_KEY"},
 		"key that is none":      {settings: values{"credentials": canary}, wantErr: "credentials"},
 		"key of another type":   {settings: values{"credentials": `{"type": "canary"}`}, wantErr: "credentials"},
