@@ -39,7 +39,7 @@ func TestFolder_sharedByGroup(t *testing.T) {
 // A checkout can bring a journal with anything in it. What the provider has not made is neither read nor written, by a listing as by a
 // read, and nothing outside the folder changes. (X21)
 //
-// Red without: the checks in open, stat and checkFolder, and os.O_EXCL in ignore.
+// Red without: the checks in open, checkFile and checkFolder, and os.O_EXCL in ignore.
 func TestFolder_checkout(t *testing.T) {
 	for name, test := range map[string]struct {
 		bring func(root, outside string) error
