@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -71,7 +70,7 @@ func TestStores(t *testing.T) {
 		}
 		t.Run(server.name, func(t *testing.T) {
 			p := inBucket(t, text, newPrefix())
-			p.Page, p.CannotDeny, p.Forget = server.page, server.cannotDeny, forgetting(text, p.Prefix)
+			p.Page, p.CannotDeny = server.page, server.cannotDeny
 			makesBuckets := server.variable == "AGENT_TEST_S3" && strings.Contains(text, "=http://127.0.0.1:")
 			if makesBuckets {
 				p.Deny = denying(text, p)
@@ -81,7 +80,7 @@ func TestStores(t *testing.T) {
 				t.Run("Object Lock, retention and versions", func(t *testing.T) {
 					made := locked(t, text)
 					p := inBucket(t, made, p.Prefix)
-					p.Deny, p.Forget = denying(made, p), forgetting(made, p.Prefix)
+					p.Deny = denying(made, p)
 					storetest.Run(t, p)
 				})
 			}
@@ -209,35 +208,4 @@ func allowRole(t *testing.T, at, policy string) Location {
 		t.Fatal(l.Unusable)
 	}
 	return l
-}
-
-// forgetting returns what deletes what a key has: nothing but this test needs that. It is nil where no test has a client.
-func forgetting(at, prefix string) func(t *testing.T, scope, key string) {
-	if strings.HasPrefix(at, "gs://") {
-		return nil
-	}
-	return func(t *testing.T, scope, key string) {
-		t.Helper()
-		parsed, err := url.Parse(at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		object := prefix + scope + "/" + key + store.Suffix
-		if parsed.Scheme == "s3" {
-			client, bucket := client(t, at)
-			_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: &object})
-		} else {
-			var shared *azblob.SharedKeyCredential
-			var account *azblob.Client
-			if shared, err = azblob.NewSharedKeyCredential(parsed.Host, os.Getenv("ARM_ACCESS_KEY")); err == nil {
-				account, err = azblob.NewClientWithSharedKeyCredential(parsed.Query().Get("endpoint"), shared, nil)
-			}
-			if err == nil {
-				_, err = account.DeleteBlob(t.Context(), strings.Trim(parsed.Path, "/"), object, nil)
-			}
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 }

@@ -37,7 +37,7 @@ type Place struct {
 	Page       int                                              // names in a page of a listing
 	Deny       func(t *testing.T, scope, op string) store.Store // without a right
 	CannotDeny string                                           // why there is no Deny
-	Forget     func(t *testing.T, scope, key string)            // deletes what a key has, as only a person does; may be nil
+	Forget     func(t *testing.T, scope, key string)            // deletes what a key has, as only a person does; nil where no test can
 
 	scope string // of a test
 }

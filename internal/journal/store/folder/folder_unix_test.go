@@ -65,9 +65,6 @@ func TestFolder_checkout(t *testing.T) {
 		"record to a device":   {bring: func(root, _ string) error { return linkRecord("/dev/zero", root) }},
 		"record, a folder":     {bring: func(root, _ string) error { return os.MkdirAll(root+"/scope/a/1.record", 0o700) }},
 		"record of a checkout": {bring: func(root, _ string) error { return bring(root+"/scope/a/1.record", 0o644) }},
-		// What Git LFS makes of a file that a commit declares lockable, as do Perforce, and Subversion with svn:needs-lock.
-		"record, read-only":   {bring: func(root, _ string) error { return bring(root+"/scope/a/1.record", 0o444) }},
-		"record, once a tool": {bring: func(root, _ string) error { return bring(root+"/scope/a/1.record", 0o555) }},
 		"record as old as its commit": {bring: func(root, _ string) error {
 			return errors.Join(bring(root+"/scope/a/1.record", 0o444), os.Chtimes(root+"/scope/a/1.record", time.Unix(1e9, 0), time.Unix(1e9, 0)))
 		}},
