@@ -236,26 +236,14 @@ func (o *objects) sendOnce(ctx context.Context, method, path string, query url.V
 
 // apiError is a response of the store, or of a proxy, other than success.
 type apiError struct {
-	Status          int
-	Message, Reason string
+	Status  int
+	Message string
 }
 
 func newError(status int, text []byte) *apiError {
-	var body struct {
-		Error struct {
-			Message string
-			Errors  []struct{ Reason string }
-		}
-	}
-	e := &apiError{Status: status, Message: string(text)}
-	if json.Unmarshal(text, &body) == nil && body.Error.Message != "" {
-		e.Message = body.Error.Message
-		for _, detail := range body.Error.Errors {
-			e.Reason = detail.Reason
-		}
-	}
-	e.Message = e.Message[:min(len(e.Message), 500)]
-	return e
+	var body struct{ Error struct{ Message string } }
+	_ = json.Unmarshal(text, &body) // a proxy's response is shown as it is
+	return &apiError{status, fmt.Sprintf("%.500s", cmp.Or(body.Error.Message, string(text)))}
 }
 
 func (e *apiError) Is(target error) bool {
@@ -263,5 +251,5 @@ func (e *apiError) Is(target error) bool {
 }
 
 func (e *apiError) Error() string {
-	return fmt.Sprintf("Google Cloud Storage responded with status %d, %.50q: %q", e.Status, e.Reason, e.Message)
+	return fmt.Sprintf("Google Cloud Storage responded with status %d: %q", e.Status, e.Message)
 }

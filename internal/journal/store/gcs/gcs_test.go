@@ -330,14 +330,14 @@ func TestGCS_responses(t *testing.T) {
 		"a similar name": {list: list(key + ".bak"), object: answer{404, "No such object"}},
 		"no bucket": {
 			list: answer{404, noBucket}, object: answer{404, "No such object: bucket/" + key}, // as Google says
-			want: `status 404, "notFound": "The specified bucket does not exist."`,
+			want: `status 404: "The specified bucket does not exist."`,
 		},
-		"another server":                         {list: answer{200, "{}"}, object: answer{404, ""}, want: `status 200, "": "{}"`},
-		"404 of a proxy":                         {list: answer{404, "a\x1b]"}, object: answer{404, ""}, want: `status 404, "": "a\x1b]"`},
-		"404 of a proxy without escaped slashes": {list: list(key), object: answer{404, "b"}, want: `status 404, "": "b"`},
+		"another server":                         {list: answer{200, "{}"}, object: answer{404, ""}, want: `status 200: "{}"`},
+		"404 of a proxy":                         {list: answer{404, "a\x1b]"}, object: answer{404, ""}, want: `status 404: "a\x1b]"`},
+		"404 of a proxy without escaped slashes": {list: list(key), object: answer{404, "b"}, want: `status 404: "b"`},
 		"no right": {
 			list: answer{403, ""}, object: answer{403, strings.Repeat("é", 1000)},
-			want: `status 403, "": "` + strings.Repeat("é", 250) + `"`, denied: "roles/storage.objectUser on the bucket bucket",
+			want: `status 403: "` + strings.Repeat("é", 500) + `"`, denied: "roles/storage.objectUser on the bucket bucket",
 		},
 		"401":      {list: answer{401, ""}, object: answer{401, ""}, want: "status 401"},
 		"redirect": {list: answer{307, ""}, object: answer{307, ""}, want: "status 307"},
