@@ -26,7 +26,7 @@ func (o opened) write(ctx context.Context, dir string, text []byte) (path string
 	var file *os.File
 	path = filepath.Join(dir, temporary+strings.ToLower(rand.Text()))
 	err := whenShared(ctx, func() (err error) {
-		if err = errors.Join(o.ignore(), o.mkdir(o.scope), o.mkdir(dir), o.checkFolder(dir)); err == nil {
+		if err = o.makeDir(dir); err == nil {
 			file, err = o.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // umask decides who may read it
 		}
 		return err
@@ -57,6 +57,19 @@ func (o opened) link(ctx context.Context, from, to string) error {
 		return fmt.Errorf("%w: the folder must be on a file system with hard links", err)
 	}
 	return err
+}
+
+// makeDir makes a folder of the scope.
+func (o opened) makeDir(dir string) error {
+	if err := o.ignore(); err != nil {
+		return err
+	}
+	for _, path := range []string{o.scope, dir} {
+		if err := o.mkdir(path); err != nil {
+			return err
+		}
+	}
+	return o.checkFolder(dir)
 }
 
 // mkdir makes a folder durably, unless it exists. The mode has no effect on Windows.
