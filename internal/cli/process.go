@@ -34,7 +34,7 @@ type Process struct {
 	CLIEnded func() bool          // reports whether the CLI that started this process is known to have ended
 	Network  http.RoundTripper    // leads to buckets; nil: the default one
 
-	posts atomic.Int64 // in progress
+	holds atomic.Int64 // POSTs in progress
 }
 
 // This returns this process.
@@ -64,18 +64,18 @@ func newRun(boot string, parent int, began string) Run {
 
 // Hold keeps Drain waiting until release is called. More calls of release have no effect.
 func (p *Process) Hold() (release func()) {
-	p.posts.Add(1)
+	p.holds.Add(1)
 	var released atomic.Bool
 	return func() {
 		if !released.Swap(true) {
-			p.posts.Add(-1)
+			p.holds.Add(-1)
 		}
 	}
 }
 
 // Drain waits until the outcome of each POST in progress is recorded, or ctx ends.
 func (p *Process) Drain(ctx context.Context) {
-	for p.posts.Load() > 0 && sleep.For(ctx, 10*time.Millisecond) == nil {
+	for p.holds.Load() > 0 && sleep.For(ctx, 10*time.Millisecond) == nil {
 	}
 }
 
