@@ -59,7 +59,8 @@ func (a *awsSettings) readBackend(s *settings.Settings) (endpoint string, _ erro
 		_, err := s.Decode(name, into)
 		errs = append(errs, err)
 	}
-	if file := os.Getenv("AWS_SHARED_CREDENTIALS_FILE"); a.SharedCredentialsFiles == nil && file != "" {
+	older := s.Text("shared_credentials_file")
+	if file := cmp.Or(os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), older); a.SharedCredentialsFiles == nil && file != "" {
 		a.SharedCredentialsFiles = []string{file}
 	}
 	if file := os.Getenv("AWS_SHARED_CONFIG_FILE"); a.SharedConfigFiles == nil && file != "" {

@@ -42,8 +42,19 @@ func (d *duration) UnmarshalText(text []byte) error {
 // readRoles reads which roles to assume. The library refuses one without a name or a token.
 func (a *awsSettings) readRoles(s *settings.Settings) error {
 	var role, web assumedRole
+	var seconds int
+	var errs []error
+	for name, into := range map[string]any{ // the older settings, in place of the block
+		"role_arn": &role.ARN, "session_name": &role.SessionName, "external_id": &role.ExternalID,
+		"assume_role_duration_seconds": &seconds, "assume_role_policy": &role.Policy, "assume_role_policy_arns": &role.PolicyARNs,
+		"assume_role_tags": &role.Tags, "assume_role_transitive_tag_keys": &role.TransitiveTags,
+	} {
+		_, err := s.Decode(name, into)
+		errs = append(errs, err)
+	}
+	role.Duration = duration(time.Duration(seconds) * time.Second)
 	isSet, err := s.Decode("assume_role", &role)
-	if isSet {
+	if isSet || role.ARN != "" {
 		a.AssumeRole = []awsbase.AssumeRole{{
 			RoleARN: role.ARN, Duration: time.Duration(role.Duration), ExternalID: role.ExternalID, Policy: role.Policy,
 			PolicyARNs: role.PolicyARNs, SessionName: role.SessionName, SourceIdentity: role.SourceIdentity, Tags: role.Tags,
@@ -51,8 +62,9 @@ func (a *awsSettings) readRoles(s *settings.Settings) error {
 		}}
 	}
 	isWeb, webErr := s.Decode("assume_role_with_web_identity", &web)
+	err = errors.Join(append(errs, err, webErr)...)
 	if !isWeb {
-		return errors.Join(err, webErr)
+		return err
 	}
 	if web.Token == "" && web.TokenFile == "" { // OpenTofu reads these variables, and Terraform demands the settings
 		web.Token, web.TokenFile = os.Getenv("AWS_WEB_IDENTITY_TOKEN"), os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE")
@@ -62,5 +74,5 @@ func (a *awsSettings) readRoles(s *settings.Settings) error {
 		Duration: time.Duration(web.Duration), Policy: web.Policy, PolicyARNs: web.PolicyARNs,
 		WebIdentityToken: web.Token, WebIdentityTokenFile: web.TokenFile,
 	}
-	return errors.Join(err, webErr)
+	return err
 }

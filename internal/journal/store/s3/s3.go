@@ -36,6 +36,8 @@ type cloud struct {
 	endpoint  string // empty: that of AWS, or what the AWS SDK finds
 	mayBeOpen bool   // http is allowed, as for the state
 	pathStyle bool   // the bucket is in the path of a request, not in the host's name
+	// pathStyleElsewhere: the same, at an endpoint: most other stores have no host name for each bucket.
+	pathStyleElsewhere bool
 
 	skipChecksum bool // for stores that refuse one
 	acl          types.ObjectCannedACL
@@ -70,7 +72,7 @@ func besideState(s *settings.Settings) (bucket.Cloud, string, error) {
 func atURL(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
 	c := newCloud(host, s)
 	c.endpoint = s.Text("endpoint")
-	c.pathStyle = s.Bool("use_path_style", c.endpoint != "") // most other stores have no host name for each bucket
+	c.pathStyle, c.pathStyleElsewhere = s.Bool("use_path_style", false), s.Bool("use_path_style", true)
 	return c, path, settings.CheckEndpoint(c.endpoint, c.mayBeOpen)
 }
 
@@ -116,6 +118,7 @@ func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		if o.BaseEndpoint != nil {
 			o.Region = cmp.Or(o.Region, "us-east-1")
+			o.UsePathStyle = c.pathStyle || c.pathStyleElsewhere
 			o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled // the SDK refuses both at an endpoint
 			o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
 		}

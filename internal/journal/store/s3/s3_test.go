@@ -95,7 +95,18 @@ func TestS3_signers(t *testing.T) {
 			texts{"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://ec2", "AWS_METADATA_URL": "b", "AWS_ENDPOINT_URL_STS": "https://sts", "AWS_STS_ENDPOINT": "b"},
 			awsbase.Config{EC2MetadataServiceEndpoint: "http://ec2", StsEndpoint: "https://sts"},
 		},
-		"older setting": {values{"sts_endpoint": "sts"}, nil, awsbase.Config{StsEndpoint: "https://sts"}},
+		"older settings": {
+			values{
+				"sts_endpoint": "sts", "shared_credentials_file": "d", "role_arn": "role", "session_name": "se", "external_id": "x1",
+				"assume_role_duration_seconds": 1200.0, "assume_role_policy": "{}", "assume_role_policy_arns": []any{"a"},
+				"assume_role_tags": values{"k": "v"}, "assume_role_transitive_tag_keys": []any{"k"},
+			},
+			nil,
+			awsbase.Config{StsEndpoint: "https://sts", SharedCredentialsFiles: []string{"d"}, AssumeRole: []awsbase.AssumeRole{{
+				RoleARN: "role", Duration: 20 * time.Minute, ExternalID: "x1", Policy: "{}", PolicyARNs: []string{"a"}, SessionName: "se",
+				Tags: texts{"k": "v"}, TransitiveTagKeys: []string{"k"},
+			}}},
+		},
 		"role": {values{"assume_role": role}, nil, awsbase.Config{AssumeRole: []awsbase.AssumeRole{{
 			RoleARN: "role", Duration: 20 * time.Minute, ExternalID: "x1", Policy: "{}", PolicyARNs: []string{"a"}, SessionName: "se", SourceIdentity: "so",
 			Tags: texts{"k": "v"}, TransitiveTagKeys: []string{"k"},
@@ -177,7 +188,7 @@ func TestS3_settings(t *testing.T) {
 		},
 		"URL, a host each":    {isURL: true, set: values{"endpoint": "https://s3.example.com", "use_path_style": "false"}, at: "bucket.s3.example.com/a/"},
 		"URL, endpoint":       {isURL: true, set: values{"endpoint": "https://s3.example.com"}, at: "s3.example.com/bucket/a/"},
-		"URL, SDK's endpoint": {isURL: true, variables: texts{"AWS_ENDPOINT_URL_S3": "https://s3.example.com"}, at: "bucket.s3.example.com/a/"},
+		"URL, SDK's endpoint": {isURL: true, variables: texts{"AWS_ENDPOINT_URL_S3": "https://s3.example.com"}, at: "s3.example.com/bucket/a/"},
 		"URL, path style":     {isURL: true, set: values{"use_path_style": "true"}, at: "s3.eu-central-1.amazonaws.com/bucket/a/"},
 		"URL, no checksum":    {isURL: true, set: values{"skip_s3_checksum": "true"}, at: "bucket.", head: texts{"X-Amz-Checksum-Sha256": ""}},
 		"URL, encryption":     {isURL: true, set: values{"encrypt": "true"}, at: "bucket.", head: texts{"X-Amz-Server-Side-Encryption": "AES256"}},
@@ -254,9 +265,8 @@ func TestS3_refused(t *testing.T) {
 	}
 	slices.Sort(refused)
 	want := []string{
-		"assume_role", "assume_role_duration_seconds", "assume_role_policy", "assume_role_policy_arns", "assume_role_tags",
-		"assume_role_transitive_tag_keys", "assume_role_with_web_identity", "ec2_metadata_service_endpoint_mode", "endpoint", "endpoints",
-		"external_id", "insecure", "role_arn", "session_name", "shared_credentials_file", "sse_customer_key",
+		"assume_role", "assume_role_duration_seconds", "assume_role_with_web_identity", "ec2_metadata_service_endpoint_mode", "endpoint",
+		"endpoints", "insecure", "sse_customer_key",
 	}
 	if diff := cmp.Diff(want, refused); diff != "" {
 		t.Error(diff)
