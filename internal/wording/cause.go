@@ -72,11 +72,7 @@ func failedCall(failure *agentapi.Error) string {
 		parts = append(parts, `error message "`+failure.Detail+`"`)
 	}
 	if failure.Lasted >= time.Second {
-		tries := "tried for "
-		if errors.Is(failure, agentapi.ErrRefused) {
-			tries = "to every read for "
-		}
-		parts = append(parts, tries+failure.Lasted.Round(time.Second).String())
+		parts = append(parts, "tried for "+failure.Lasted.Round(time.Second).String())
 	}
 	text := strings.Join(parts, ", ")
 	if failure.Endpoint != "" {

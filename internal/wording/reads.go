@@ -7,10 +7,10 @@ package wording
 const (
 	ReadSendsNothing    = "A data source sends no prompt."
 	RefreshSendsNothing = "A refresh sends no prompt."
-)
 
-const (
-	notFound Text = "Agent job not found\nThe service does not know job {job}. "
+	notFound        Text = "Agent job not found\nThe service does not know job {job}. "
+	notFoundInState      = notFound + "The state keeps the job as last read. " + RefreshSendsNothing + "\n\n{cause}\n\n" + ifGone
+	ifGone               = "If the job no longer exists, remove the resource from the configuration, or start another job. {another}"
 	// unconfigured is the end of a text about a call that came before the configuration was known.
 	unconfigured = ", because the provider's configuration is not known yet. Nothing was sent.\n\n" + makeKnown
 	makeKnown    = "First apply the resources that the configuration depends on (-target), or use variables instead."
@@ -36,11 +36,6 @@ const (
 	ActiveRemoved Text = activeLeaves +
 		"This run removed job {job} from the state and sent nothing to it. It was active when it was last read. The service cannot cancel a " +
 		"job, so it may still be running and open a pull request. Check it in the service's dashboard."
-)
-
-const (
-	notFoundInState Text = notFound + "The state keeps the job as last read. " + RefreshSendsNothing + "\n\n{cause}\n\n" + ifGone
-	ifGone               = "If the job no longer exists, remove the resource from the configuration, or start another job. {another}"
 )
 
 // NotFound describes a job in the state that a refresh did not find. request is its last one; it

@@ -60,19 +60,17 @@ func startAnother(request string) string {
 const (
 	notCreated  Text = "Agent job not created\n"
 	notAccepted Text = "Message to agent job not accepted\n"
+	// MessageToClosedJob describes a message that was not sent, because its job is closed. The plan did
+	// not replace the job, because another run might have sent the message.
+	MessageToClosedJob Text = notAccepted +
+		"Job {job} {closed}. No other run has sent it the prompt, and this one did not send it either.\n\n" +
+		"Plan and apply again: that starts a new job with the prompt."
+	// PromptNotPassed is for an action whose prompts are both null.
+	PromptNotPassed Text = Text(InvalidPrompt) + "\n" +
+		"Terraform passed neither prompt nor prompt_wo to the action, so nothing was sent to project {project}. " +
+		"The value is null, or prompt_wo is ephemeral: apply -invoke passes no ephemeral value.\n\n" +
+		"Give prompt_wo a value that is not ephemeral, or trigger the action by a resource."
 )
-
-// MessageToClosedJob describes a message that was not sent, because its job is closed. The plan did
-// not replace the job, because another run might have sent the message.
-const MessageToClosedJob Text = notAccepted +
-	"Job {job} {closed}. No other run has sent it the prompt, and this one did not send it either.\n\n" +
-	"Plan and apply again: that starts a new job with the prompt."
-
-// PromptNotPassed is for an action whose prompts are both null.
-const PromptNotPassed Text = Text(InvalidPrompt) + "\n" +
-	"Terraform passed neither prompt nor prompt_wo to the action, so nothing was sent to project {project}. " +
-	"The value is null, or prompt_wo is ephemeral: apply -invoke passes no ephemeral value.\n\n" +
-	"Give prompt_wo a value that is not ephemeral, or trigger the action by a resource."
 
 // Why a request was not accepted, which follows notCreated or notAccepted, and what to do then. {again}
 // is "apply", or "run the action".

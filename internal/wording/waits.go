@@ -95,10 +95,10 @@ func LostInWait(job Job, err error, after wait.Event, next Next) Diagnostic {
 	return lostInWait.about(job, err, next.Request, "{sent}", sent)
 }
 
-// noLink is said of a null link: a job without a pull request may have committed directly.
-const noLink = "The service shows no pull request."
-
 const (
+	// noLink is said of a null link: a job without a pull request may have committed directly.
+	noLink = "The service shows no pull request."
+
 	failedInWait Text = "Agent job failed\n" +
 		"Job {job} accepted its prompt and then failed: the service hit an error that it could not recover from.\n\n{link}\n\n"
 	archivedInWait Text = "Agent job archived\n" +

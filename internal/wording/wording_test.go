@@ -226,7 +226,7 @@ func TestStillRunning(t *testing.T) {
 			"Check the job in the service's dashboard: if it has finished, waiting again does not help.": {Err: timeout, LastStatus: "canceled\n"},
 		expired + "\n\nThe last poll failed: the service responded with 503 Service Unavailable.": {Err: timeout, LastFault: busy},
 		"The service responded with 400 Bad Request.":                                             {Err: refused, LastFault: refused},
-		`The service responded with 400 Bad Request, error message "no", to every read for 1m1s.`: {Err: expiredKey, LastFault: expiredKey},
+		`The service responded with 400 Bad Request, error message "no", tried for 1m1s.`:         {Err: expiredKey, LastFault: expiredKey},
 	} {
 		want = "This run stopped waiting for job job_1 in project proj_1. That does not stop the job.\n\n" + want + "\n\nThen this."
 		if got := StillRunning(&err, Job{ID: "job_1", Project: "proj_1"}, "Then this.").Detail; got != want {
