@@ -23,7 +23,7 @@ type Resource struct {
 	DeposedLast bool     // what it has left behind is planned and destroyed after it: the CLI may do either
 }
 
-// Instances are what a state has at an address. A run replaces them, and changes none.
+// Instances are what a state has at an address. A run puts others in their place, and changes none.
 type Instances struct {
 	Instance             // its State is null if only a deposed one is left
 	Deposed  []*Instance // replaced, and not destroyed yet
@@ -163,7 +163,7 @@ func (r *Run) createFirst(ctx context.Context, res Resource, c *CLI) {
 	c.Replace = false
 	isPlanned := r.planAgain(ctx, res, c)
 	isCreated := isPlanned && r.say(c.ApplyPlanned(ctx, res.Config))
-	if isPlanned && c.State.IsNull() { // T4
+	if isPlanned && c.State.IsNull() { // such an error of the create restores the old one, an error of its plan does not (T4)
 		r.set(res, old, deposed)
 		return
 	}
