@@ -18,7 +18,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// A plugin whose CLI is gone does not live on for a refresh. Red without: cliGone and Lost.
+// A plugin whose CLI is gone does not live on for a refresh. Red without: cliGone.
 func TestX04_CLI_gone_while_a_job_is_read(t *testing.T) {
 	t.Parallel()
 	w := newWorkingDir(t, simulator.Script{}, use("test", canaryPrompt))
