@@ -207,7 +207,7 @@ func TestExchange_C05_response(t *testing.T) {
 // A server that refuses a large prompt before it has read it all is heard, whatever the size. If nothing is heard, a
 // request that was cut was not accepted, and is sent again. The server offers HTTP/2, too.
 //
-// Red without: postConn (the response is lost), cut (the outcome is unknown).
+// Red without: postConn (the response is lost), isCut (the outcome is unknown).
 func TestCreateJob_C15_largePrompt(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{60 << 10, 900 << 10, 8 << 20} {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,6 +130,17 @@ func TestCreateJob_unclaimed(t *testing.T) {
 		_, _ = c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, &recorder{refuses: errors.New("not now")})
 		synctest.Wait()
 	})
+}
+
+// What has ended as not sent is not sent later, by a goroutine of net/http that has not read the body yet.
+func TestDelivery_ended(t *testing.T) {
+	t.Parallel()
+	r, got := new(recorder), new(response)
+	d := &delivery{call: apiCall{recorder: r}, unread: 1}
+	d.end(got)
+	if n, err := (postBody{strings.NewReader("x"), d}).Read(make([]byte, 1)); n > 0 || err == nil || len(r.calls) > 0 || got.isBegun {
+		t.Errorf("%d bytes and %v after the end; %q", n, err, r.calls)
+	}
 }
 
 // What is recorded is recorded before it is logged: a panic of the log loses nothing. Calls that fail or panic free
