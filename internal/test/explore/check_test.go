@@ -48,9 +48,6 @@ func (w *world) check() (wrong []string) {
 	jobs, records, unknown := w.sim.Jobs(), w.records(), len(w.unknown())
 	want := s.jobs
 	for _, r := range w.runs {
-		for _, what := range r.wrong {
-			fail("run %d %s", r.number+1, what)
-		}
 		if r.cut.way == unconditional && r.posts > 0 {
 			fail("run %d sent a request, and its store ignores conditions", r.number+1)
 		}
@@ -114,7 +111,7 @@ func (w *world) check() (wrong []string) {
 			fail("job %s was paid for, and is in no state", job.ID)
 		}
 	}
-	return wrong
+	return append(wrong, w.wrong...)
 }
 
 // outlived reports whether a provider went on after its CLI was killed, perhaps after the next run had planned.

@@ -66,7 +66,7 @@ func (e *explorer) play(s *schedule) (isNew bool) {
 	}
 	synctest.Test(e.T, func(t *testing.T) {
 		w := e.cutWorld(t, s)
-		if isNew = e.isNew(w.fingerprint() + later); !isNew {
+		if isNew = e.isNew(w.fingerprint()+later) || len(w.wrong) > 0; !isNew {
 			return
 		}
 		s.world = w

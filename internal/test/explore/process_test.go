@@ -59,7 +59,7 @@ func (r *run) startProcess() *process {
 		},
 		CLIEnded: r.cliEnded.Load, Network: p, Command: r.phase(),
 	}
-	p.cli = &fakecli.CLI{T: w.T}
+	p.cli = &fakecli.CLI{T: w}
 	if diags := p.cli.ConnectTo(p.ctx, provider.New(fmt.Sprint(p.pid), provider.Options{Process: own, Dial: p.dial}), p.settings()); len(diags) > 0 {
 		w.Fatal(fakecli.Text(diags))
 	}
@@ -111,7 +111,7 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodPut {
 		kind = journalWrite
 		if !r.planned.Load() {
-			r.note("writes to the journal, and only plans")
+			r.world.Errorf("run %d writes to the journal, and only plans", r.number+1)
 		}
 	}
 	way := r.step(kind, name)

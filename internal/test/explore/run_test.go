@@ -36,10 +36,9 @@ type run struct {
 	storeDown atomic.Bool
 	planned   atomic.Bool // the apply has begun
 
-	steps []stepTaken // guarded by world.mu, as the next three
+	steps []stepTaken // guarded by world.mu, as the next two
 	cutAt time.Time
-	posts int      // that arrived
-	wrong []string // what it has done
+	posts int // that arrived
 
 	stored   fakecli.State // what it has read, or stored since
 	storedAt time.Time     // or when the first resource finished
@@ -171,15 +170,6 @@ func (r *run) phase() string {
 	return "plan"
 }
 
-// note notes what a run must never do.
-func (r *run) note(wrong string) {
-	r.world.mu.Lock()
-	defer r.world.mu.Unlock()
-	if !slices.Contains(r.wrong, wrong) {
-		r.wrong = append(r.wrong, wrong)
-	}
-}
-
 // execute is the command, from the start of the CLI to its end.
 func (r *run) execute() {
 	w, c := r.world, r.command
@@ -213,7 +203,7 @@ func (r *run) checkDone() {
 	for _, res := range r.command.resources {
 		o := r.State[res.Address]
 		if o == nil || o.State.IsNull() || o.Tainted || o.Get("status") == "active" && res.Config["wait"] == nil {
-			r.note("is green, and " + res.Address + " is not done")
+			r.world.Errorf("run %d is green, and %s is not done", r.number+1, res.Address)
 		}
 	}
 }
@@ -249,7 +239,7 @@ func (r *run) resources(destroys bool) []fakecli.Resource {
 // change is what the CLI does after it has changed its state.
 func (r *run) change(res fakecli.Resource, before *fakecli.Instances) {
 	if !res.Gone && r.State[res.Address] == nil && !before.State.IsNull() && !before.Tainted && r.storeDown.Load() {
-		r.note("replaces a job, and its journal cannot be reached")
+		r.world.Errorf("run %d replaces a job, and its journal cannot be reached", r.number+1)
 	}
 	r.save()
 }

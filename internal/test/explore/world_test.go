@@ -48,6 +48,7 @@ type world struct {
 	tainted   bool            // a stored object was
 	shown     string          // what a user has read
 	occurred  map[string]bool
+	wrong     []string // what a run has done, and must not
 }
 
 func idOf(i fakecli.Instance) string {
@@ -62,6 +63,15 @@ func newWorld(t *testing.T, s scenario, script func(prompt string, turn int) sim
 	}
 	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
 	return w
+}
+
+// Errorf keeps what a run must not do, and what fakecli asserts: the report of the schedule has it.
+func (w *world) Errorf(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if wrong := fmt.Sprintf(format, args...); !slices.Contains(w.wrong, wrong) {
+		w.wrong = append(w.wrong, wrong)
+	}
 }
 
 const requestTimeout = 5 * time.Second
