@@ -51,10 +51,10 @@ func startAnother(request string) string {
 	if request != "" {
 		return "To start one without a change, apply with " + giveUp(request)
 	}
-	return "To start one without a change, run these commands:\n" +
+	return "There is no journal, so an apply of a tainted resource with create_before_destroy starts a new job, too. " +
+		"To start one without a change, run these commands:\n" +
 		"  terraform untaint ADDRESS  # or tofu; only if the resource is tainted\n" +
-		"  terraform apply -replace=ADDRESS  # or tofu\n\n" +
-		"There is no journal, so an apply of a tainted resource with create_before_destroy starts a new job, too."
+		"  terraform apply -replace=ADDRESS  # or tofu"
 }
 
 const (
