@@ -237,8 +237,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 // sendMessage sends the new prompt as a message, and waits until the job has finished again.
 func (c applyCall) sendMessage(ctx context.Context, before *jobModel, timeout time.Duration) {
 	request := c.job.request(ctx, c.job.ID.ValueString())
-	// To a closed job nothing is sent, but an earlier run may have sent the message.
-	request.OnlyIfSent = before.isClosed(c.marks.message.IsClosed)
+	if before.isClosed(c.marks.message.IsClosed) { // nothing is sent, but an earlier run may have sent the message
+		request.PlannedJob = request.JobID
+	}
 	if !c.provider.usable(c.diags) || !checkName(request, c.diags) {
 		return
 	}

@@ -196,9 +196,9 @@ func TestSend_foreseen(t *testing.T) {
 		"message: sent before":         {earlier(toJ, accepted("J")), "active", message, "already sent", "", []string{"read J"}},
 		"message: unknown":             {earlier(toJ, (*journal.Call).Unknown), none, message, "earlier unknown", "", nil},
 		"message: to another job":      {earlier(created, accepted("K")), none, message, "other job", "", nil},
-		"message: its job is closed":   {nothing, none, with(message, func(r *Request) { r.OnlyIfSent = true }), "sent", "closed", nil},
-		"message: … and it was sent":   {earlier(toJ, accepted("J")), "failed", with(message, func(r *Request) { r.OnlyIfSent = true }), "already sent", "", []string{"read J"}},
-		"message: … and may have been": {earlier(toJ, (*journal.Call).Unknown), none, with(message, func(r *Request) { r.OnlyIfSent = true }), "earlier unknown", "", nil},
+		"message: its job is closed":   {nothing, none, with(message, func(r *Request) { r.PlannedJob = "J" }), "sent", "closed", nil},
+		"message: … and it was sent":   {earlier(toJ, accepted("J")), "failed", with(message, func(r *Request) { r.PlannedJob = "J" }), "already sent", "", []string{"read J"}},
+		"message: … and may have been": {earlier(toJ, (*journal.Call).Unknown), none, with(message, func(r *Request) { r.PlannedJob = "J" }), "earlier unknown", "", nil},
 	} {
 		for _, most := range []int64{1, 0} {
 			t.Run(fmt.Sprint(name, ", limit ", most), func(t *testing.T) {

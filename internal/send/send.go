@@ -28,15 +28,12 @@ type Request struct {
 	journal.Wanted
 
 	Body agentapi.NewJob // what is sent; of a message, the prompt alone
-	// OnlyIfSent: the job cannot accept messages, so that only one that an earlier run has sent
-	// counts.
-	OnlyIfSent bool
 	// RetryFailed: a job of an earlier run that failed is not adopted.
 	RetryFailed bool
 	// Replaces is the job in the state that a plan replaces by the create. It may be empty.
 	Replaces string
-	// PlannedJob is the job that a plan has promised to adopt: a create sends nothing instead. It may
-	// be empty.
+	// PlannedJob is the job that already has the prompt, as the plan says: the apply sends nothing. It is
+	// what a create adopts, or a closed job that an earlier run has sent the message. It may be empty.
 	PlannedJob string
 }
 
@@ -179,7 +176,7 @@ func (o *Operation) send(ctx context.Context) Outcome {
 		case then == stop:
 			return out
 		case then == lookAgain:
-		case o.Request.OnlyIfSent:
+		case o.Request.PlannedJob != "" && o.Request.Kind() == Message:
 			return Outcome{Result: Closed}
 		case o.Request.PlannedJob != "":
 			return Outcome{Result: NotAdopted}
