@@ -130,7 +130,7 @@ func TestList_withoutKey(t *testing.T) {
 func claims(l *life) {
 	l.t.Helper()
 	c := l.journal().Begin(l.t.Context(), journal.Wanted{Project: harness.Project, Name: "a", JobID: l.s.OnlyJob(l.t).ID, Prompt: "B"})
-	_, _, err := c.Look(l.t.Context())
+	_, err := c.Look(l.t.Context())
 	if err = errors.Join(err, c.Prove(), c.Claim()); err != nil {
 		l.t.Fatal(err)
 	}

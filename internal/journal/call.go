@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,32 +17,25 @@ import (
 const (
 	// pollInterval is how often the claim of another run is looked at again.
 	pollInterval = 500 * time.Millisecond
-	// longestRequest is how long another run may wait for a response at most: its request timeout is
-	// not known here.
-	longestRequest = 10 * time.Minute
-	// writeTime is how long it may take to write a claim, or to mark it.
+	// writeTime is how long it may take to write a claim, its mark, or its outcome.
 	writeTime = 2 * opTimeout
-	// outcomeTime is how long recording an outcome may take before the deadline of its claim.
-	outcomeTime = 2 * opTimeout
 	// retryLimit is how long an outcome that the store did not take is written again.
 	retryLimit = time.Hour
 )
 
-// Call is one call of the CLI that sends a request for a name, or records one: what it has read and
-// written of the name's record.
+// Call is one call of the CLI that sends a request for a name, or records one.
 type Call struct {
 	wanted  Wanted
 	journal *Journal
 	ctx     context.Context // the CLI's own, without a deadline of the provider
 	letExit func()          // called once the outcome is recorded: the process may exit
 
-	looked  *Record    // what Look has found, which the claim replaces
-	text    store.Text // what the store has, as far as this call has read or written it
-	written *Record    // what the call has written last, since it looked
-	writes  []string   // the ids of all its writes: it recognizes one whose response was lost
-	taken   int        // how often another run has written first
+	record *Record    // as the call has read or written it last; a write that failed may have arrived
+	text   store.Text // what the store has, as far as the call knows
+	writes []string   // the ids of all its writes: it recognizes one whose response was lost
+	taken  int        // how often another run has written first
 
-	stopKeeping func() // ends the attempts to record an outcome
+	stopRetrying func() // ends the attempts to record an outcome
 
 	mu      sync.Mutex
 	problem error // why the store does not show what became of the request
@@ -51,55 +43,52 @@ type Call struct {
 
 // Begin starts to follow a call. ctx is the call's context, without a deadline of the provider.
 func (j *Journal) Begin(ctx context.Context, w Wanted) *Call {
-	free, text := &Record{Project: w.Project, Name: w.Name}, store.Text{Key: key(w.Project, w.Name)}
-	return &Call{wanted: w, journal: j, ctx: ctx, letExit: func() {}, stopKeeping: func() {}, looked: free, text: text}
+	return &Call{
+		wanted: w, journal: j, ctx: ctx, stopRetrying: func() {},
+		record: &Record{Project: w.Project, Name: w.Name}, text: store.Text{Key: key(w.Project, w.Name)},
+	}
 }
 
-// Look reads the record of the name and decides what the request has to do. While another run's
-// request may still get a response, it waits. It returns an error once other runs have written
-// first more than maxConflicts times during this call.
-func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
+// Look reads the record of the name. While another run's request may still get a response, it waits.
+// It returns an error once other runs have written first more than maxConflicts times during this
+// call.
+func (c *Call) Look(ctx context.Context) (*Record, error) {
 	if c.taken > maxConflicts {
-		return 0, nil, c.journal.failed("written", errConflicts)
+		return nil, c.journal.failed("written", errConflicts)
 	}
 	if c.taken > 1 {
 		if err := sleep.For(ctx, rand.N(pollInterval)); err != nil {
-			return 0, nil, err
+			return nil, err
 		}
 	}
-	r, text, err := c.journal.settled(ctx, c.wanted.Project, c.wanted.Name, func() error { return sleep.For(ctx, pollInterval) })
+	r, text, err := c.journal.settled(ctx, c.wanted.Project, c.wanted.Name)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	c.looked, c.text, c.written = r, text, nil
-	return c.journal.judge(r, c.wanted), r, nil
+	c.record, c.text = r, text
+	return r, nil
 }
 
-// ErrTaken means that the name has a record that this call has not looked at.
+// ErrTaken means that the name has a record that this call has not read.
 var ErrTaken = errors.New("the name has a record that this run has not read")
 
 // errLate means that another run may soon count the claim as over, and send: this machine slept, or
 // the store was slow.
 var errLate = errors.New("the request was recorded too long ago")
 
-// Prove makes sure that the store can be relied on. It takes several requests, so it is called
-// before there is a connection to the service, which waits only until the claim is written.
+// Prove makes sure that the store can be relied on, without which nothing must be claimed. It takes
+// several requests, so it is called before there is a connection to the service, which waits only
+// until the claim is written.
 func (c *Call) Prove() error { return c.journal.prove(c.ctx) }
 
 // Claim claims the name for a POST that is about to be sent: it writes the request into the record
-// that Look has read, or into a new one. After an error nothing must be sent: the name has another
-// record (ErrTaken), the store failed, or the CLI has cancelled the call.
+// that the call knows, or into a new one. After an error nothing must be sent: the name has another
+// record (ErrTaken), or the store failed.
 func (c *Call) Claim() error {
-	letExit := c.letExit
 	c.letExit = c.journal.process.Hold()
-	letExit()
-	err := c.journal.prove(c.ctx)
-	if err == nil {
-		err = c.write(c.ctx, c.claimed(c.journal.store.IsLocal()))
-	}
-	if err == nil && c.ctx.Err() != nil {
-		err = context.Cause(c.ctx)
-	}
+	r := *c.record
+	r.Claim = c.journal.claim(c.wanted)
+	err := c.write(c.ctx, &r)
 	switch {
 	case errors.Is(err, ErrTaken):
 		c.letExit() // nothing was written
@@ -109,31 +98,28 @@ func (c *Call) Claim() error {
 	return err
 }
 
-// claimed is the record that Look has read, with the claim of this call. isUnsent: BeforeBody will record
-// it once more.
-func (c *Call) claimed(isUnsent bool) *Record {
-	request := c.journal.request(c.wanted.Arguments)
-	request.IsMessage, request.JobID, request.Unsent = c.wanted.JobID != "", c.wanted.JobID, isUnsent
-	request.Prompt = Hash(request.ID, c.wanted.Prompt)
-	request.Deadline = request.SentAt.Add(2*writeTime + c.journal.RequestTimeout + outcomeTime)
-	r := *c.looked
-	r.Claim = request
-	return &r
+// claim is the request that this process is about to send. In a folder, where a write costs next to
+// nothing, it counts as not sent until BeforeBody has recorded that.
+func (j *Journal) claim(w Wanted) *Request {
+	e := j.newRequest(w.Arguments)
+	e.JobID, e.Prompt, e.Unsent = w.JobID, Hash(e.ID, w.Prompt), j.store.IsLocal()
+	e.Deadline = e.SentAt.Add(3*writeTime + j.RequestTimeout)
+	return e
 }
 
-// BeforeBody is called just before the body of the POST is sent. In a folder, where a write costs next to
-// nothing, it records that; in a bucket, the claim says so already. It fails if the claim is no
-// longer there, or if the claim's deadline may pass before the response can arrive.
+// BeforeBody is called just before the body of the POST is sent, and records that if the claim says
+// that it is not sent yet. It fails if the claim is no longer there, or if the claim's deadline may
+// pass before the response can arrive.
 func (c *Call) BeforeBody() error {
-	if claim := c.written.Claim; claim.Unsent {
-		request, r := *claim, *c.written
-		request.Unsent = false
-		r.Claim = &request
+	if claim := c.record.Claim; claim.Unsent {
+		marked, r := *claim, *c.record
+		marked.Unsent = false
+		r.Claim = &marked
 		if err := c.write(c.ctx, &r); err != nil {
 			return err
 		}
 	}
-	last := c.written.Claim.Deadline.Add(-c.journal.RequestTimeout - outcomeTime)
+	last := c.record.Claim.Deadline.Add(-c.journal.RequestTimeout - writeTime)
 	// This is by the wall clock, because the monotonic one stops while a machine sleeps.
 	if time.Now().Round(0).After(last) {
 		return errLate
@@ -143,11 +129,11 @@ func (c *Call) BeforeBody() error {
 
 // write writes over what the call has read or written.
 func (c *Call) write(ctx context.Context, r *Record) error {
-	c.stopKeeping()
-	c.journal.stamp(r)
-	c.written, c.writes = r, append(c.writes, r.Write)
+	c.stopRetrying()
+	r.stamp()
+	c.record, c.writes = r, append(c.writes, r.Write)
 	c.journal.log(ctx, "recording", r)
-	text, err := c.offer(ctx, r, c.text)
+	text, err := c.journal.put(ctx, r, c.text, c.writes)
 	switch {
 	case err == nil:
 		c.text = text
@@ -157,38 +143,25 @@ func (c *Call) write(ctx context.Context, r *Record) error {
 	return err
 }
 
-// offer is one attempt to write a record. If an earlier write of this call is in the way, because
-// it arrived while its response was lost, it writes over that.
-func (c *Call) offer(ctx context.Context, r *Record, over store.Text) (store.Text, error) {
-	there, now, err := c.journal.put(ctx, r, over)
-	for range maxConflicts {
-		if !errors.Is(err, ErrTaken) || now == nil || !slices.Contains(c.writes, now.Write) {
-			break
-		}
-		there, now, err = c.journal.put(ctx, r, there)
-	}
-	return there, err
-}
-
-// keep writes an outcome, also after the call was cancelled. If the store does not take it, it is
+// persist writes an outcome, also after the call was cancelled. If the store does not take it, it is
 // written again in the background, for up to retryLimit. Until then other runs wait for the
 // deadline of the claim, and this process does not exit, as long as the caller of Drain waits.
-func (c *Call) keep(r *Record) {
+func (c *Call) persist(r *Record) {
 	ctx, letExit := context.WithoutCancel(c.ctx), c.letExit
 	if !c.mustRetry(c.write(ctx, r)) {
 		letExit()
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, retryLimit)
-	done, over := make(chan struct{}), c.text
-	c.stopKeeping = func() { stop(); <-done }
+	done, text := make(chan struct{}), c.text
+	c.stopRetrying = func() { stop(); <-done }
 	go func() {
 		defer close(done)
 		defer letExit()
 		defer stop()
 		pause := time.Second
 		for sleep.For(ctx, pause) == nil {
-			if _, err := c.offer(ctx, r, over); !c.mustRetry(err) {
+			if _, err := c.journal.put(ctx, r, text, c.writes); !c.mustRetry(err) {
 				return
 			}
 			pause = min(2*pause, time.Minute)
@@ -207,30 +180,27 @@ func (c *Call) mustRetry(err error) bool {
 
 // Accepted records the job that the POST started or reached.
 func (c *Call) Accepted(jobID string) {
-	r := *c.written
+	r := *c.record
 	r.setLast(r.Claim, jobID)
-	c.keep(&r)
+	c.persist(&r)
 }
 
 // Unknown records that no response can arrive any more, so that the next run does not wait for one.
 func (c *Call) Unknown() {
-	c.keep(c.written.withUnknown())
+	c.persist(c.record.withUnknown())
 }
 
 // Withdrawn puts back what was there before a POST that had no effect: it was not sent, or refused.
 func (c *Call) Withdrawn() {
-	if c.written == nil {
-		c.letExit()
-		return
-	}
-	r := *c.looked
-	c.keep(&r)
+	r := *c.record
+	r.Claim = nil
+	c.persist(&r)
 }
 
 // Adopt records that another object holds the job from now on. The one that had it before, for example
 // at another address, can then no longer free its name.
 func (c *Call) Adopt() error {
-	r := *c.looked
+	r := *c.record
 	r.Holder, r.Released, r.Left = newID(), false, "" // a Delete of this run may have left the job
 	return c.write(context.WithoutCancel(c.ctx), &r)
 }
@@ -239,34 +209,23 @@ func (c *Call) Adopt() error {
 // nothing. If the outcome of a create was unknown, that settles it; if the name had another job,
 // that one is no longer recorded.
 func (c *Call) Assign(ctx context.Context) error {
-	for {
-		if _, _, err := c.Look(ctx); err != nil {
-			return err
-		}
-		r := c.claimed(false)
-		r.setLast(r.Claim, c.wanted.JobID)
-		// It counts as a create: a message would make whoever adopts the job wait for its effect. With a
-		// new Holder, an object at another address, which this apply destroys, does not release the
-		// name.
-		r.Last.IsMessage, r.Holder = false, newID()
-		//nolint:contextcheck // the CLI's own, without our deadline
-		if err := c.write(context.WithoutCancel(c.ctx), r); !errors.Is(err, ErrTaken) {
-			return err
-		}
-	}
+	w := c.wanted
+	return c.journal.edit(ctx, w.Project, w.Name, func(r *Record) (isChanged bool) {
+		entry := c.journal.claim(w)
+		entry.JobID = "" // as a create: after a message, whoever adopts the job would wait for its effect
+		r.setLast(entry, w.JobID)
+		r.Holder = newID() // an object at another address, which this apply destroys, must not free the name
+		c.record = r
+		return true
+	})
 }
 
 // Holder is that of the record which the call has read or written. The private state keeps it, for
 // Delete.
-func (c *Call) Holder() string {
-	if c.written == nil {
-		return c.looked.Holder
-	}
-	return c.written.Holder
-}
+func (c *Call) Holder() string { return c.record.Holder }
 
-// Written returns the record of the call's own request, or nil without one.
-func (c *Call) Written() *Record { return c.written }
+// Record returns the record of the name, as the call has read or written it last.
+func (c *Call) Record() *Record { return c.record }
 
 // Problem returns why the store does not show, so far, what became of the request.
 func (c *Call) Problem() error {

@@ -12,140 +12,75 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
-// What each step costs, and what it writes. (S06)
-func TestCall_accesses(t *testing.T) {
-	const none, other = "", "1"
-	other2 := create("n", "y")
-	other2.Arguments = "2"
-	for _, row := range []struct {
-		name    string
-		isLocal bool
-		before  string // the run that has started the job
-		wanted  Wanted
-		want    string
-		ops     string
-		wrote   []string
-	}{
-		{"create", false, none, create("n", "x"), "sent", "put put", []string{"claim create", "job-2 create"}},
-		{
-			"create, local", true, none, create("n", "x"), "sent", "put put put",
-			[]string{"claim unsent create", "claim create", "job-2 create"},
-		},
-		{
-			"successor", false, other, other2, "sent", "put get get put put",
-			[]string{"job-1 create, claim create", "job-2 create"},
-		},
-		{"adoption", false, other, create("n", "x"), "adopted job-1", "put get get put", []string{"job-1 create, adopted"}},
-		{"another prompt", false, other, create("n", "y"), "beside", "put get get", nil},
-		{
-			"message", false, other, message("n", "job-1", "y"), "sent", "get put put",
-			[]string{"job-1 create, claim message", "job-1 message"},
-		},
-		{
-			"message, local", true, other, message("n", "job-1", "y"), "sent", "get put put put",
-			[]string{"job-1 create, claim unsent message", "job-1 create, claim message", "job-1 message"},
-		},
-		{"message that was sent", false, other, message("n", "job-1", "x"), "already sent", "get", nil},
-		{"message to a job without a record", false, none, message("n", "J", "x"), "sent", "get put put", []string{"claim message", "J message"}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			w := newWorld()
-			if row.before != "" {
-				j, _ := w.open(row.before)
-				want(t, "earlier", request(t, j, create("n", "x"), "job-1"), "sent")
-			}
-			w.history = nil
-			j, c := w.open("2")
-			c.isLocal = row.isLocal
-			want(t, "result", request(t, j, row.wanted, "job-2"), row.want)
-			want(t, "accesses", c.took(), row.ops)
-			w.wrote(t, row.wrote...)
-			short, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			if j.process.Drain(short); short.Err() != nil {
-				t.Error("the process waits for an outcome")
-			}
-		})
-	}
-}
-
-// A process proves once that the store honours conditions, before it relies on them. Until that succeeds, nothing is sent. (S03)
+// A process proves once that the store honours conditions. (S03)
 func TestCall_prove(t *testing.T) {
-	w := newWorld()
-	j, c := w.open("1")
-	j.isProven, c.fault = false, times("prove", lostRequest)
-	want(t, "first", request(t, j, create("n", "x"), "job-1"), "failed")
-	want(t, "accesses", c.took(), "prove")
-	want(t, "second", request(t, j, create("n", "x"), "job-1"), "sent")
-	want(t, "accesses", c.took(), "prove put put")
-	want(t, "third", request(t, j, create("m", "x"), "job-2"), "sent")
-	want(t, "accesses", c.took(), "put put")
+	j, c := NewWorld().open("1")
+	c.Fault = times("prove", LostRequest)
+	for _, isProven := range []bool{false, true, true} {
+		if err := j.Begin(t.Context(), create("n", "x")).Prove(); isProven != (err == nil) {
+			t.Error(err)
+		}
+	}
+	want(t, "accesses", c.Took(), "prove prove")
 }
 
-// Of two runs that want one name, the second one meets the first one's claim, also if it came between look and claim. A claim that was
-// refused is not what the state must know.
-func TestCall_taken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		first, _ := w.open("1")
-		want(t, "created", request(t, first, create("n", "x"), "J"), "sent")
-		second, ops := w.open("2")
-		slow := second.Begin(t.Context(), message("n", "J", "y"))
-		if verdict, _, err := slow.Look(t.Context()); verdict != Send || err != nil {
-			t.Fatal(verdicts[verdict], err)
-		}
-		want(t, "adopted", request(t, first, create("n", "x"), ""), "adopted J")
-		fast := claim(t, first, message("n", "J", "y"))
-		w.history = nil
-		if err := slow.Claim(); !errors.Is(err, ErrTaken) {
-			t.Fatal(err)
-		}
-		w.wrote(t)
-		ops.took()
-		began := time.Now()
-		accepted := make(chan bool)
-		time.AfterFunc(700*time.Millisecond, func() { fast.Accepted("J"); close(accepted) })
-		verdict, r, err := slow.Look(t.Context())
-		want(t, "verdict", verdicts[verdict], "already sent")
-		want(t, "accesses", ops.took(), "get get get")
-		if r.JobID != "J" || r.Holder == "" || slow.Holder() != r.Holder || err != nil || time.Since(began) != time.Second {
-			t.Errorf("%+v, adoption %s, %v after %v", r, slow.Holder(), err, time.Since(began))
-		}
-		<-accepted
-	})
+// What a record says of a claim: what is alive is waited for, and what is over may have been sent, unless its sender has ended on this
+// machine without a mark.
+func TestSettle(t *testing.T) {
+	const alive, dead = "alive", "dead"
+	for _, row := range []struct {
+		record *Record
+		want   string
+	}{
+		{has("J"), "J create"},
+		{has("", empty, claimed(alive, "")), "claim create"},
+		{has("", empty, claimed("me", "")), "claim create"},
+		{has("", empty, claimed(alive, "", unsent)), "claim unsent create"},
+		{has("", empty, claimed(alive, "", expired)), "create?"},
+		{has("", empty, claimed(alive, "", unsent, expired)), "create?"},
+		{has("", empty, claimed(dead, "")), "create?"},
+		{has("", empty, claimed(dead, "", unsent)), "free"},
+		{has("J", adopted, claimed(dead, "", unsent)), "J create, adopted"},
+		{has("J", adopted, claimed(dead, "")), "create?"},
+		{has("J", released, claimed(dead, "")), "create?"},
+		{has("J", adopted, claimed(dead, "J")), "J message?, adopted"},
+		{has("K", adopted, claimed(dead, "J")), "J message?"},
+		{has("", empty, claimed(alive, "J")), "claim message"},
+	} {
+		w := NewWorld()
+		w.End(dead)
+		j, _ := w.open("me")
+		before := short(row.record)
+		want(t, before, short(j.settle(row.record)), row.want)
+		want(t, "the record", short(row.record), before)
+		w.write(t, row.record)
+		want(t, "a plan sees", peek(t, j, "n"), row.want)
+	}
 }
 
 // A wait ends with the call, with the deadline, and at the latest after as long as the claim can last, by the own clock.
 func TestLook_N06_waits(t *testing.T) {
 	for name, row := range map[string]struct {
-		change func(*world, *Request)
-		want   string
+		change func(*Request)
+		want   string // empty: an error
 		after  time.Duration
 	}{
-		"until the deadline":     {func(*world, *Request) {}, "unknown", 61 * time.Second},
-		"X15 its clock is ahead": {func(_ *world, r *Request) { r.SentAt, r.Deadline = r.SentAt.Add(time.Hour), r.Deadline.Add(time.Hour) }, "unknown", 61 * time.Second},
-		"its deadline is no deadline": {
-			func(_ *world, r *Request) { r.Deadline = r.Deadline.AddDate(7973, 0, 0) }, "unknown", time.Minute + longestRequest,
-		},
-		"its clock is behind": {func(_ *world, r *Request) {
-			r.SentAt, r.Deadline = r.SentAt.Add(-time.Hour), r.Deadline.Add(-time.Hour)
-		}, "unknown", 0},
-		"it has sent nothing":       {func(w *world, r *Request) { r.Unsent = true; w.end("1") }, "send", 0},
-		"X16 the call is cancelled": {func(*world, *Request) {}, "", 10 * time.Second},
-		"the store has vanished":    {func(*world, *Request) {}, "", 0},
+		"until the deadline":        {func(*Request) {}, "create?", 61 * time.Second},
+		"X15 its clock is ahead":    {func(r *Request) { r.SentAt, r.Deadline = r.SentAt.Add(time.Hour), r.Deadline.Add(time.Hour) }, "create?", 61 * time.Second},
+		"its clock is behind":       {func(r *Request) { r.SentAt, r.Deadline = r.SentAt.Add(-time.Hour), r.Deadline.Add(-time.Hour) }, "create?", 0},
+		"another claim follows":     {func(*Request) {}, "create?", 91 * time.Second},
+		"X16 the call is cancelled": {func(*Request) {}, "", 10 * time.Second},
+		"the store has vanished":    {func(*Request) {}, "", opTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := NewWorld()
 				first, _ := w.open("1")
-				c := claim(t, first, create("n", "x"))
-				r := *c.written
-				row.change(w, r.Claim)
-				c.text, _, _ = first.put(t.Context(), &r, c.text)
+				r := *claim(t, first, create("n", "x")).record
+				row.change(r.Claim)
+				w.write(t, &r)
 
 				j, ops := w.open("2")
 				ctx := t.Context()
@@ -154,14 +89,19 @@ func TestLook_N06_waits(t *testing.T) {
 					short, cancel := context.WithTimeout(ctx, row.after)
 					defer cancel()
 					ctx = short
+				case "another claim follows":
+					time.AfterFunc(30*time.Second, func() {
+						later := r
+						later.Claim = &Request{ID: claimID, Sender: r.Claim.Sender, SentAt: time.Now(), Deadline: time.Now().Add(61 * time.Second)}
+						w.write(t, &later)
+					})
 				case "the store has vanished":
-					ops.fault = times("get", hangs)
-					row.after = opTimeout
+					ops.Fault = times("get", Hangs)
 				}
 				began := time.Now()
-				verdict, got, err := j.Begin(ctx, create("n", "x")).Look(ctx)
-				if row.want == "" && err == nil || row.want != "" && (err != nil || verdicts[verdict] != row.want || got.Claim != nil) {
-					t.Errorf("%s, %+v, %v", verdicts[verdict], got, err)
+				got, err := j.Begin(ctx, create("n", "x")).Look(ctx)
+				if (row.want == "") != (err != nil) || err == nil && short(got) != row.want {
+					t.Errorf("%+v, %v", got, err)
 				}
 				if waited := time.Since(began); waited < row.after || waited > row.after+pollInterval {
 					t.Errorf("waited %v", waited)
@@ -176,23 +116,24 @@ func TestLook_N06_waits(t *testing.T) {
 // Red without: taken in Look.
 func TestLook_endless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := NewWorld()
+		w.write(t, has("J", released))
 		j, ops := w.open("1")
-		want(t, "first", request(t, j, create("n", "x"), "J"), "sent")
-		if _, err := j.Free(t.Context(), object, false); err != nil {
-			t.Fatal(err)
-		}
-		ops.fault = func(op string) fault {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if k := w.kept[key("p", "n")]; op == "put" {
-				k.Version += "'"
-				w.kept[key("p", "n")] = k
+		ops.Fault = func(op string) Fault {
+			if op == "put" {
+				w.write(t, has("J", released))
 			}
-			return none
+			return None
 		}
-		began := time.Now()
-		want(t, "second", request(t, j, create("n", "y"), "K"), "failed")
+		began, c := time.Now(), j.Begin(t.Context(), create("n", "y"))
+		for {
+			if _, err := c.Look(t.Context()); err != nil {
+				break
+			}
+			if err := c.Claim(); !errors.Is(err, ErrTaken) {
+				t.Fatal(err)
+			}
+		}
 		if took := time.Since(began); took == 0 || took > maxConflicts*pollInterval {
 			t.Errorf("took %v", took)
 		}
@@ -202,35 +143,42 @@ func TestLook_endless(t *testing.T) {
 // However a write fails, nothing is sent after it, and what was there is put back, so that the next run need not wait; a request or
 // response that is lost once, or that a library repeats, does not matter to an outcome. (S04)
 func TestCall_faults(t *testing.T) {
+	sent, marked := []string{"claim create", "job-2 create"}, []string{"claim unsent create", "claim create", "job-2 create"}
 	for name, row := range map[string]struct {
 		isLocal bool
-		puts    []fault
-		want    string
+		puts    []Fault
 		wrote   []string
 	}{
-		"no request arrives at first":  {false, []fault{lostRequest, lostRequest, lostRequest}, "failed", []string{"free"}},
-		"the claim's response is lost": {false, []fault{lostResponse}, "sent", []string{"claim create", "job-2 create"}},
-		"the claim is repeated":        {false, []fault{repeated}, "sent", []string{"claim create", "job-2 create"}},
-		"the claim arrives late":       {false, []fault{late}, "failed", []string{"free"}},
-		"a conflict does not show":     {false, []fault{conflicts, conflicts}, "sent", []string{"claim create", "job-2 create"}},
-		"the store hangs":              {false, []fault{hangs}, "failed", []string{"free"}},
-		"the mark does not arrive":     {true, []fault{none, lostRequest}, "failed", []string{"claim unsent create", "free"}},
-		"the mark's response is lost": {
-			true, []fault{none, lostResponse}, "sent", []string{"claim unsent create", "claim create", "job-2 create"},
-		},
-		"the mark arrives late":          {true, []fault{none, late}, "failed", []string{"claim unsent create", "free"}},
-		"the outcome's response is lost": {false, []fault{none, lostResponse}, "sent", []string{"claim create", "job-2 create"}},
-		"the outcome is repeated":        {false, []fault{none, repeated}, "sent", []string{"claim create", "job-2 create"}},
-		"the outcome arrives late":       {false, []fault{none, late}, "sent", []string{"claim create", "job-2 create"}},
+		"none":                           {false, nil, sent},
+		"none, in a folder":              {true, nil, marked},
+		"no request arrives at first":    {false, []Fault{LostRequest, LostRequest, LostRequest}, []string{"free"}},
+		"the claim's response is lost":   {false, []Fault{LostResponse}, sent},
+		"the claim is repeated":          {false, []Fault{Repeated}, sent},
+		"the claim arrives late":         {false, []Fault{Late}, []string{"free"}},
+		"a conflict does not show":       {false, []Fault{conflicts, conflicts}, sent},
+		"the store hangs":                {false, []Fault{Hangs}, []string{"free"}},
+		"the mark does not arrive":       {true, []Fault{None, LostRequest}, []string{"claim unsent create", "free"}},
+		"the mark's response is lost":    {true, []Fault{None, LostResponse}, marked},
+		"the mark arrives late":          {true, []Fault{None, Late}, []string{"claim unsent create", "free"}},
+		"the outcome's response is lost": {false, []Fault{None, LostResponse}, sent},
+		"the outcome is repeated":        {false, []Fault{None, Repeated}, sent},
+		"the outcome arrives late":       {false, []Fault{None, Late}, sent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := NewWorld()
 				j, c := w.open("2")
-				c.isLocal, c.fault = row.isLocal, times("put", row.puts...)
-				want(t, "result", request(t, j, create("n", "x"), "job-2"), row.want)
+				c.Local, c.Fault = row.isLocal, times("put", row.puts...)
+				call := j.Begin(t.Context(), create("n", "x"))
+				if err := call.Claim(); err == nil {
+					if err = call.BeforeBody(); err == nil {
+						call.Accepted("job-2")
+					} else {
+						call.Withdrawn()
+					}
+				}
 				j.process.Drain(t.Context())
-				time.Sleep(2 * c.delay) // a late claim must not undo what was put back
+				time.Sleep(2 * c.Delay) // a late claim must not undo what was put back
 				w.wrote(t, row.wrote...)
 			})
 		})
@@ -239,13 +187,15 @@ func TestCall_faults(t *testing.T) {
 
 // A response, or a conflict, that nothing confirms leaves a claim that may be the call's own, which it takes back.
 func TestCall_lostTwice(t *testing.T) {
-	for _, f := range []fault{lostResponse, repeated} {
+	for _, f := range []Fault{LostResponse, Repeated} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld()
+			w := NewWorld()
 			j, c := w.open("1")
-			puts, gets := times("put", f), times("get", lostRequest)
-			c.fault = func(op string) fault { return max(puts(op), gets(op)) }
-			want(t, "result", request(t, j, create("n", "x"), "job-1"), "failed")
+			puts, gets := times("put", f), times("get", LostRequest)
+			c.Fault = func(op string) Fault { return max(puts(op), gets(op)) }
+			if err := j.Begin(t.Context(), create("n", "x")).Claim(); err == nil {
+				t.Error("claimed")
+			}
 			w.wrote(t, "claim create", "free")
 		})
 	}
@@ -254,17 +204,17 @@ func TestCall_lostTwice(t *testing.T) {
 // What was there is put back: a request without an effect must not cost the name its job. (S05)
 func TestWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := NewWorld()
 		w.accepted(t, "1", "n")
 		j, c := w.open("2")
 		call := claim(t, j, message("n", "job-n", "y"))
 		call.Withdrawn()
-		want(t, "accesses", c.took(), "get put put")
+		want(t, "accesses", c.Took(), "get put put")
 		w.wrote(t, "job-n create, claim message", "job-n create")
 
 		// 429: the same call sends again, also while the store does not take what is put back.
 		var isDown atomic.Bool
-		c.fault = func(string) fault { return map[bool]fault{true: lostRequest}[isDown.Load()] }
+		c.Fault = func(string) Fault { return map[bool]Fault{true: LostRequest}[isDown.Load()] }
 		if err := errors.Join(call.Claim(), call.BeforeBody()); err != nil {
 			t.Fatal(err)
 		}
@@ -293,52 +243,46 @@ func TestWithdrawn(t *testing.T) {
 
 // Another run has taken the claim for over: the call neither sends nor changes anything any more.
 func TestCall_lostToAnother(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, c *Call){
-		"a mark": func(t *testing.T, c *Call) {
-			if err := c.BeforeBody(); !errors.Is(err, ErrTaken) {
-				t.Error(err)
-			}
+	for name, end := range map[string]func(t *testing.T, c *Call) error{
+		"a mark": func(_ *testing.T, c *Call) error {
+			err := c.BeforeBody()
 			c.Withdrawn()
+			return err
 		},
-		"a second attempt": func(t *testing.T, c *Call) { // 429 arrived late
+		"a second attempt": func(t *testing.T, c *Call) error { // 429 arrived late
 			c.Withdrawn()
-			if err := c.Claim(); !errors.Is(err, ErrTaken) {
-				t.Error(err)
+			err := c.Claim()
+			if r, err := c.Look(t.Context()); short(r) != "job-n create" || err != nil {
+				t.Errorf("%+v, %v", r, err)
 			}
-			if verdict, r, err := c.Look(t.Context()); verdict != Adopt || r.JobID != "job-3" || err != nil {
-				t.Errorf("%s, %+v, %v", verdicts[verdict], r, err)
-			}
+			return err
 		},
-		"an outcome": func(t *testing.T, c *Call) {
+		"an outcome": func(_ *testing.T, c *Call) error {
 			c.Accepted("job-2")
-			if !errors.Is(c.Problem(), ErrTaken) {
-				t.Errorf("%v", c.Problem())
-			}
+			return c.Problem()
 		},
-		"an outcome that the store did not take at first": func(t *testing.T, c *Call) {
-			ops, _ := c.journal.store.(*client)
-			ops.fault = times("put", lostRequest)
+		"an outcome that the store did not take at first": func(_ *testing.T, c *Call) error {
+			ops, _ := c.journal.store.(*Store)
+			ops.Fault = times("put", LostRequest)
 			c.Accepted("job-2")
 			time.Sleep(time.Minute)
-			if !errors.Is(c.Problem(), ErrTaken) {
-				t.Errorf("%v", c.Problem())
-			}
+			return c.Problem()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := NewWorld()
 				j, c := w.open("2")
-				c.isLocal = name == "a mark"
+				c.Local = name == "a mark"
 				call := j.Begin(t.Context(), create("n", "x"))
 				if err := call.Claim(); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Hour)
-				third, _ := w.open("3", call.written.Claim.ID)
-				want(t, "another run", request(t, third, create("n", "x"), "job-3"), "sent")
-				w.history = nil
-				end(t, call)
+				w.accepted(t, "3", "n")
+				if err := end(t, call); !errors.Is(err, ErrTaken) {
+					t.Error(err)
+				}
 				w.wrote(t)
 				j.process.Drain(t.Context())
 			})
@@ -347,13 +291,12 @@ func TestCall_lostToAnother(t *testing.T) {
 }
 
 // No POST begins when another run may soon take its claim for over. (The process slept, for example.)
-func TestSent_late(t *testing.T) {
+func TestBeforeBody_late(t *testing.T) {
 	for _, isLocal := range []bool{true, false} {
 		for after, want := range map[time.Duration]error{40 * time.Second: nil, 41 * time.Second: errLate} {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
-				j, c := w.open("1")
-				c.isLocal = isLocal
+				j, c := NewWorld().open("1")
+				c.Local = isLocal
 				call := j.Begin(t.Context(), create("n", "x"))
 				if err := call.Claim(); err != nil {
 					t.Fatal(err)
@@ -369,36 +312,36 @@ func TestSent_late(t *testing.T) {
 }
 
 // An outcome that the store does not take is offered again in the background, also after Ctrl-C. Until it is stored, the process does not
-// end, and another run waits. (C7.)
+// end, and another run waits. After an hour, a process need not wait for its store any more.
 func TestCall_outcomeIsRetried(t *testing.T) {
-	for outcome, wanted := range map[string]string{"accepted": "job-1 create", "unknown": "create?", "withdrawn": "free"} {
+	for outcome, row := range map[string]struct {
+		end  func(*Call)
+		want string
+	}{
+		"accepted":  {func(c *Call) { c.Accepted("job-1") }, "job-1 create"},
+		"unknown":   {(*Call).Unknown, "create?"},
+		"withdrawn": {(*Call).Withdrawn, "free"},
+	} {
 		t.Run(outcome, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := NewWorld()
 				j, c := w.open("1")
 				ctx, cancel := context.WithCancel(t.Context())
 				call := claim(t, j, create("n", "x"))
 				call.ctx = ctx
 				cancel()
-				c.fault = times("put", lostRequest, hangs, lostRequest)
-				switch outcome {
-				case "accepted":
-					call.Accepted("job-1")
-				case "unknown":
-					call.Unknown()
-				case "withdrawn":
-					call.Withdrawn()
-				}
+				c.Fault = times("put", LostRequest, Hangs, LostRequest)
+				row.end(call)
 				if got := call.Problem(); !errors.Is(got, errFault) {
 					t.Errorf("problem: %v", got)
 				}
-				want(t, "not stored", w.record("n"), "claim create")
+				want(t, "not stored", w.record(t), "claim create")
 				began := time.Now()
 				j.process.Drain(t.Context())
 				if waited := time.Since(began); waited < 15*time.Second || waited > 20*time.Second {
 					t.Errorf("held for %v", waited)
 				}
-				want(t, "stored", w.record("n"), wanted)
+				want(t, "stored", w.record(t), row.want)
 				synctest.Wait()
 				if err := call.Problem(); err != nil {
 					t.Error(err)
@@ -406,14 +349,10 @@ func TestCall_outcomeIsRetried(t *testing.T) {
 			})
 		})
 	}
-}
-
-// After an hour, a process need not wait for its store any more.
-func TestCall_outcomeIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j, c := newWorld().open("1")
+		j, c := NewWorld().open("1")
 		call := claim(t, j, create("n", "x"))
-		c.fault = func(string) fault { return lostRequest }
+		c.Fault = func(string) Fault { return LostRequest }
 		call.Accepted("job-1")
 		for _, isHeld := range []bool{true, false} {
 			time.Sleep(retryLimit - time.Minute)
@@ -427,13 +366,13 @@ func TestCall_outcomeIsGivenUp(t *testing.T) {
 }
 
 // What the CLI cancels while it is being recorded is not sent, and no later run waits for it.
-func TestSending_cancelled(t *testing.T) {
+func TestClaim_cancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := NewWorld()
 		j, c := w.open("1")
 		ctx, cancel := context.WithCancel(t.Context())
 		call := j.Begin(ctx, create("n", "x"))
-		c.fault = func(string) fault { cancel(); return none }
+		c.Fault = func(string) Fault { cancel(); return None }
 		if err := call.Claim(); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
@@ -442,23 +381,34 @@ func TestSending_cancelled(t *testing.T) {
 	})
 }
 
+func TestAdopt(t *testing.T) {
+	w := NewWorld()
+	w.write(t, has("J", released, left("me")))
+	j, _ := w.open("me")
+	call := j.Begin(t.Context(), create("n", "x"))
+	_, err := call.Look(t.Context())
+	if err := errors.Join(err, call.Adopt()); err != nil || call.Holder() == "" {
+		t.Error(err)
+	}
+	w.wrote(t, "J create, adopted")
+}
+
 func TestAssign(t *testing.T) {
-	for before, do := range map[string]func(j *Journal){
-		"nothing":           func(*Journal) {},
-		"an unknown create": func(j *Journal) { claim(t, j, create("n", "x")).Unknown() },
-		"another job":       func(j *Journal) { request(t, j, create("n", "x"), "job-1") },
+	for before, record := range map[string]*Record{
+		"nothing": nil, "an unknown create": has("", unknown), "another job": has("job-1", adopted), "released": has("J", released, left("me")),
 	} {
-		w := newWorld()
-		first, _ := w.open("1")
-		do(first)
-		j, c := w.open("2")
-		if err := j.Begin(t.Context(), message("n", "J", "y")).Assign(t.Context()); err != nil {
+		w := NewWorld()
+		w.write(t, record)
+		j, c := w.open("me")
+		call := j.Begin(t.Context(), message("n", "J", "y"))
+		if err := call.Assign(t.Context()); err != nil {
 			t.Fatal(before, err)
 		}
-		want(t, "accesses", c.took(), "get put")
-		want(t, before, w.record("n"), "J create, adopted")
-		want(t, "the prompt again", request(t, j, message("n", "J", "y"), ""), "already sent")
-		want(t, "a lost state", request(t, first, create("n", "y"), ""), "adopted J")
+		want(t, "accesses", c.Took(), "get put")
+		want(t, before, w.record(t), "J create, adopted")
+		if r, err := j.Peek(t.Context(), "p", "n"); !r.Has("y") || r.Holder != call.Holder() || err != nil {
+			t.Errorf("%+v, %v", r, err)
+		}
 	}
 }
 
@@ -480,7 +430,7 @@ func TestDamagedRecord(t *testing.T) {
 		func(r *Record) { r.Claim = &Request{ID: hostile} },
 		func(r *Record) { r.Claim = &Request{ID: claimID, JobID: hostile} },
 	} {
-		r := has("J", "x", "")
+		r := has("J")
 		r.Format = format
 		change(r)
 		text, err := json.Marshal(r)
@@ -490,14 +440,19 @@ func TestDamagedRecord(t *testing.T) {
 		texts = append(texts, string(text))
 	}
 	for _, text := range texts {
-		w := newWorld()
-		w.kept[key("p", "n")] = store.Text{Body: []byte(text), Version: "damaged"}
+		w := NewWorld()
+		w.put(t, "n", text)
 		j, _ := w.open("1")
-		for _, wanted := range []Wanted{create("n", "x"), message("n", "J", "x")} {
-			want(t, text, request(t, j, wanted, "job-1"), "failed")
-		}
-		if _, _, err := j.Peek(t.Context(), create("n", "x")); err == nil || !strings.Contains(err.Error(), key("p", "n")) {
+		call := j.Begin(t.Context(), create("n", "x"))
+		if err := call.Claim(); !errors.Is(err, ErrTaken) {
 			t.Errorf("%q: %v", text, err)
+		}
+		_, looks := call.Look(t.Context())
+		_, peeks := j.Peek(t.Context(), "p", "n")
+		for _, err := range []error{looks, peeks} {
+			if err == nil || !strings.Contains(err.Error(), key("p", "n")) {
+				t.Errorf("%q: %v", text, err)
+			}
 		}
 		w.wrote(t)
 	}

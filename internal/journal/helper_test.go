@@ -6,10 +6,9 @@ package journal
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,40 +24,63 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var verdicts = map[Verdict]string{
-	Send: "send", Wait: "wait", Adopt: "adopt", Beside: "beside", UnknownMessage: "sent, unknown", UnknownCreate: "unknown",
-	AlreadySent: "already sent", OtherJob: "other job",
-}
+// World is what runs share: a store, and which of them have ended.
+type World struct {
+	Apart bool // each run is on another machine, so none shows that it has ended
 
-// world is what runs share: a store, and which of them have ended.
-type world struct {
+	texts store.Memory
+
 	mu      sync.Mutex
-	kept    map[string]store.Text
 	history []string // each write, in short
 	ended   map[string]bool
 }
 
-func newWorld() *world { return &world{kept: map[string]store.Text{}, ended: map[string]bool{}} }
+// NewWorld returns a world without records.
+func NewWorld() *World { return &World{ended: map[string]bool{}} }
 
-func (w *world) end(run string) {
+// End ends the process of a run.
+func (w *World) End(run string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended[run] = true
 }
 
-func (w *world) hasEnded(s cli.ProcessID) bool {
+func (w *World) hasEnded(s cli.ProcessID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ended[s.Start]
+	return w.ended[s.Start] && !w.Apart
 }
 
-// record is that of the name n, in short.
-func (w *world) record(name string) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r, err := decode(w.kept[key("p", name)].Body, key("p", name), true)
+// put writes a text whatever is there.
+func (w *World) put(t *testing.T, name, body string) {
+	t.Helper()
+	text, _ := w.texts.Get(t.Context(), key("p", name))
+	if _, err := w.texts.Put(t.Context(), text, []byte(body)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write writes the record of n, whatever is there; nil: none.
+func (w *World) write(t *testing.T, r *Record) {
+	t.Helper()
+	if r == nil {
+		return
+	}
+	r.Format = format
+	body, err := json.Marshal(r)
 	if err != nil {
-		return "nothing"
+		t.Fatal(err)
+	}
+	w.put(t, "n", string(body))
+}
+
+// record is the record of n, in short.
+func (w *World) record(t *testing.T) string {
+	t.Helper()
+	text, _ := w.texts.Get(t.Context(), key("p", "n"))
+	r, err := decode(text.Body, text.Key, true)
+	if err != nil {
+		return "free"
 	}
 	return short(r)
 }
@@ -66,7 +88,7 @@ func (w *world) record(name string) string {
 // short is "JOB REQUEST, claim REQUEST", where ? is an unknown outcome.
 func short(r *Record) string {
 	request := func(r *Request) string {
-		text := map[bool]string{true: "message", false: "create"}[r.IsMessage]
+		text := map[bool]string{true: "message", false: "create"}[r.IsMessage()]
 		if r.Unknown {
 			text += "?"
 		}
@@ -93,61 +115,64 @@ func short(r *Record) string {
 	return cmp.Or(strings.Join(parts, ", "), "free")
 }
 
-// fault is what becomes of an access to a store.
-type fault int
+// Fault is what becomes of an access to a store.
+type Fault int
 
+// The faults.
 const (
-	none fault = iota
-	lostRequest
-	lostResponse
-	repeated // by a library
-	late     // it arrives when the client has given up
-	denied
-	hangs
+	None Fault = iota
+	LostRequest
+	LostResponse
+	Repeated  // by a library
+	Late      // it arrives when the client has given up
+	Hangs     // until the client gives up
+	denied    // to these credentials
 	conflicts // as a write that is in progress, and not seen yet
 )
 
 var errFault = errors.New("a fault")
 
-// client is the way of one process to the store of a world, or to a real one. A version is derived from the text, as an ETag is.
-type client struct {
-	*world
+// Store is the way of one process to the store of a world.
+type Store struct {
+	*World
 
-	real    store.Store // instead of that of the world
-	isLocal bool
-	fault   func(op string) fault // may be nil
-	delay   time.Duration         // of what is late
+	Local bool
+	Fault func(op string) Fault // may be nil
+	Delay time.Duration         // of what is late
 
 	counting sync.Mutex
 	ops      []string
 }
 
-func (c *client) Name(key string) string { return "memory/" + key }
-func (c *client) IsLocal() bool          { return c.isLocal }
+// Name is what errors name.
+func (s *Store) Name(key string) string { return "memory/" + key }
+
+// IsLocal reports what the test has set.
+func (s *Store) IsLocal() bool { return s.Local }
 
 // access makes an access, perhaps with a fault.
-func (c *client) access(ctx context.Context, op string, do func() error) error {
-	c.counting.Lock()
-	c.ops = append(c.ops, op)
-	c.counting.Unlock()
-	f := none
-	if c.fault != nil {
-		f = c.fault(op)
+func (s *Store) access(ctx context.Context, op string, do func() error) error {
+	s.counting.Lock()
+	s.ops = append(s.ops, op)
+	s.counting.Unlock()
+	f := None
+	if s.Fault != nil {
+		f = s.Fault(op)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	switch f {
-	case lostRequest:
+	case LostRequest:
 		return errFault
-	case lostResponse:
+	case LostResponse:
 		_ = do()
 		return errFault
-	case repeated:
+	case Repeated:
 		_ = do()
-	case late:
+	case Late:
 		go func() {
-			time.Sleep(c.delay)
+			time.Sleep(s.Delay)
 			_ = do()
 		}()
 		return errFault
@@ -155,109 +180,87 @@ func (c *client) access(ctx context.Context, op string, do func() error) error {
 		return fmt.Errorf("403: %w", store.ErrDenied)
 	case conflicts:
 		return store.ErrConflict
-	case hangs:
+	case Hangs:
 		_ = sleep.For(ctx, time.Hour)
 		return context.Cause(ctx)
-	case none:
+	case None:
 	}
 	return do()
 }
 
-// took returns the accesses since it was called last.
-func (c *client) took() string {
-	c.counting.Lock()
-	defer c.counting.Unlock()
-	ops := strings.Join(c.ops, " ")
-	c.ops = nil
+// Took returns the accesses since it was called last.
+func (s *Store) Took() string {
+	s.counting.Lock()
+	defer s.counting.Unlock()
+	ops := strings.Join(s.ops, " ")
+	s.ops = nil
 	return ops
 }
 
-func (c *client) List(ctx context.Context) (keys []string, _ error) {
-	err := c.access(ctx, "list", func() error {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		keys = slices.Collect(maps.Keys(c.kept))
-		return nil
-	})
+// List returns the keys.
+func (s *Store) List(ctx context.Context) (keys []string, err error) {
+	err = s.access(ctx, "list", func() error { keys, _ = s.texts.List(ctx); return nil })
 	return keys, err
 }
 
-func (c *client) Get(ctx context.Context, key string) (text store.Text, _ error) {
-	err := c.access(ctx, "get", func() (err error) {
-		if c.real != nil {
-			text, err = c.real.Get(ctx, key)
+// Get returns what a key has.
+func (s *Store) Get(ctx context.Context, key string) (text store.Text, err error) {
+	err = s.access(ctx, "get", func() error { text, _ = s.texts.Get(ctx, key); return nil })
+	return text, err
+}
+
+// Put stores a text.
+func (s *Store) Put(ctx context.Context, over store.Text, body []byte) (store.Text, error) {
+	var written store.Text // not a result: what is late sets it, too
+	err := s.access(ctx, "put", func() (err error) {
+		if written, err = s.texts.Put(ctx, over, body); err != nil {
 			return err
 		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		text = c.kept[key]
-		text.Key = key
+		r, err := decode(body, over.Key, true)
+		if err = errors.Join(err, store.CheckKey(over.Key), store.CheckBody(body)); err != nil {
+			panic(err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.history = append(s.history, short(r))
 		return nil
 	})
 	if err != nil {
 		return store.Text{}, err
 	}
-	return text, nil
-}
-
-func (c *client) Put(ctx context.Context, over store.Text, body []byte) (store.Text, error) {
-	var written store.Text // not a result: what is late sets it, too
-	err := c.access(ctx, "put", func() (err error) {
-		if c.real != nil {
-			written, err = c.real.Put(context.WithoutCancel(ctx), over, body)
-			return err
-		}
-		written, err = c.put(over, body)
-		return err
-	})
-	if err != nil {
-		return store.Text{}, err
-	}
 	return written, nil
 }
 
-func (w *world) put(over store.Text, body []byte) (store.Text, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r, err := decode(body, over.Key, true)
-	switch {
-	case w.kept[over.Key].Version != over.Version:
-		return store.Text{}, store.ErrConflict
-	case errors.Join(err, store.CheckKey(over.Key), store.CheckBody(body)) != nil:
-		panic(fmt.Sprintf("%s: %s", over.Key, body))
-	}
-	written := store.Text{Key: over.Key, Body: body, Version: store.Version(Hash(string(body)))}
-	w.kept[over.Key] = written
-	w.history = append(w.history, short(r))
-	return written, nil
-}
-
-func (c *client) Prove(ctx context.Context) error {
-	return c.access(ctx, "prove", func() error { return nil })
+// Prove proves nothing.
+func (s *Store) Prove(ctx context.Context) error {
+	return s.access(ctx, "prove", func() error { return nil })
 }
 
 // times makes the n-th access of each kind have a fault. One that is not named has none.
-func times(op string, faults ...fault) func(string) fault {
+func times(op string, faults ...Fault) func(string) Fault {
 	var mu sync.Mutex
 	n := 0
-	return func(got string) fault {
+	return func(got string) Fault {
 		mu.Lock()
 		defer mu.Unlock()
 		if got != op || n >= len(faults) {
-			return none
+			return None
 		}
 		n++
 		return faults[n-1]
 	}
 }
 
-// open is a process of another run. Its store is a bucket.
-func (w *world) open(run string, forget ...string) (*Journal, *client) {
-	c := &client{world: w, delay: time.Minute}
+// Open is a process of another run. Its store is a bucket.
+func (w *World) Open(run string, forget ...string) (*Journal, *Store, *cli.Process) {
+	s := &Store{World: w, Delay: time.Minute}
 	process := &cli.Process{Run: cli.Run(run), Self: cli.ProcessID{Start: run}, Ended: w.hasEnded}
-	j := over(c, process, Options{Forget: forget, RequestTimeout: time.Second})
-	j.isProven = true
-	return j, c
+	return New(s, process, Options{Forget: forget, RequestTimeout: time.Second}), s, process
+}
+
+func (w *World) open(run string, forget ...string) (*Journal, *Store) {
+	j, s, _ := w.Open(run, forget...)
+	return j, s
 }
 
 func create(name, prompt string) Wanted { return Wanted{Project: "p", Name: name, Prompt: prompt} }
@@ -266,68 +269,25 @@ func message(name, job, prompt string) Wanted {
 	return Wanted{Project: "p", Name: name, JobID: job, Prompt: prompt}
 }
 
-// request does what package send does, with a service that accepts everything. It returns what became of the request.
-func request(t *testing.T, j *Journal, w Wanted, job string) string {
-	t.Helper()
-	c := j.Begin(t.Context(), w)
-	result, r := follow(t.Context(), c, func() string {
-		if err := c.BeforeBody(); err != nil {
-			c.Withdrawn()
-			return "failed"
-		}
-		c.Accepted(cmp.Or(w.JobID, job))
-		return "sent"
-	})
-	if result == "adopted" {
-		result += " " + r.JobID
-	}
-	return result
-}
-
-// follow does what package send does if a job with other arguments has finished, and one with the same is still running.
-// attempt is a POST after its claim; empty: it is tried again.
-func follow(ctx context.Context, c *Call, attempt func() string) (result string, r *Record) {
-	for posts := c.wanted.JobID == ""; ; {
-		if posts {
-			err := c.Claim()
-			if err == nil {
-				if result := attempt(); result != "" {
-					return result, nil
-				}
-				continue
-			}
-			if !errors.Is(err, ErrTaken) {
-				return "failed", nil
-			}
-		}
-		verdict, r, err := c.Look(ctx)
-		if err != nil {
-			return "failed", nil
-		}
-		switch posts = verdict == Send || verdict == Beside && !r.HasArguments(c.wanted); {
-		case verdict == Adopt:
-			if err := c.Adopt(); err == nil {
-				return "adopted", r
-			} else if !errors.Is(err, ErrTaken) {
-				return "failed", r
-			}
-		case !posts:
-			return verdicts[verdict], r
-		}
-	}
-}
-
 // claim claims a name for a request, as far as a mark that it is being sent.
 func claim(t *testing.T, j *Journal, w Wanted) *Call {
 	t.Helper()
 	c := j.Begin(t.Context(), w)
-	if _, _, err := c.Look(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(c.Claim(), c.BeforeBody()); err != nil {
+	_, err := c.Look(t.Context())
+	if err := errors.Join(err, c.Claim(), c.BeforeBody()); err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// accepted makes a run create the jobs of names, each "job-NAME", with the prompt x.
+func (w *World) accepted(t *testing.T, run string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		j, _ := w.open(run)
+		claim(t, j, create(name, "x")).Accepted("job-" + name)
+	}
+	w.history = nil
 }
 
 // want compares what happened with what should.
@@ -339,10 +299,45 @@ func want[T any](t *testing.T, what string, got T, wanted T) {
 }
 
 // wrote asserts what was written since the last call.
-func (w *world) wrote(t *testing.T, wanted ...string) {
+func (w *World) wrote(t *testing.T, wanted ...string) {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	want(t, "written", w.history, wanted)
 	w.history = nil
+}
+
+// The requests of records below.
+const lastID, claimID = "lastlastlastlast", "claimclaimclaimc"
+
+// has is a record of an earlier run: of a create with the prompt x that the service has accepted.
+func has(job string, edits ...func(*Record)) *Record {
+	r := &Record{Project: "p", Name: "n", JobID: job, Last: &Request{ID: lastID, Prompt: Hash(lastID, "x"), Arguments: Hash("")}}
+	for _, edit := range edits {
+		edit(r)
+	}
+	return r
+}
+
+func released(r *Record) { r.Released = true }
+func unknown(r *Record)  { r.Last.Unknown = true }
+func adopted(r *Record)  { r.Holder = "own" }
+func empty(r *Record)    { r.JobID, r.Last = "", nil }
+func unsent(r *Record)   { r.Claim.Unsent = true }
+func expired(r *Record)  { r.Claim.Deadline = time.Now().Add(-time.Second) }
+
+// left is a record whose job a Delete of a run has left to a create.
+func left(by cli.Run) func(*Record) { return func(r *Record) { r.Left = by } }
+
+// claimed is a record under the claim of a sender, which is sent unless it says otherwise.
+func claimed(sender, job string, edits ...func(*Record)) func(*Record) {
+	return func(r *Record) {
+		r.Claim = &Request{
+			ID: claimID, JobID: job, Prompt: Hash(claimID, "x"), Arguments: Hash(""), Sender: cli.ProcessID{Start: sender},
+			SentAt: time.Now(), Deadline: time.Now().Add(time.Minute),
+		}
+		for _, edit := range edits {
+			edit(r)
+		}
+	}
 }

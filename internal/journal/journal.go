@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,17 +62,18 @@ type Journal struct {
 
 // Open returns a journal without accessing its store yet.
 func Open(process *cli.Process, options Options) *Journal {
-	return over(options.Location.Open(Hash(options.Scope), process), process, options)
+	return New(options.Location.Open(Hash(options.Scope), process), process, options)
 }
 
-func over(s store.Store, process *cli.Process, options Options) *Journal {
+// New returns a journal in a store.
+func New(s store.Store, process *cli.Process, options Options) *Journal {
 	return &Journal{Options: options, store: s, process: process, proving: semaphore.NewWeighted(1)}
 }
 
 // InMemory returns a journal that ends with its provider configuration. No id of its requests outlives
 // that, so they have none.
 func InMemory() *Journal {
-	return over(new(store.Memory), &cli.Process{Run: "this", Ended: func(cli.ProcessID) bool { return false }}, Options{})
+	return New(new(store.Memory), &cli.Process{Run: "this", Ended: func(cli.ProcessID) bool { return false }}, Options{})
 }
 
 // Keeps reports whether the journal outlives the process.
@@ -91,19 +93,11 @@ func (j *Journal) FirstError(err error) (first error) {
 	return first
 }
 
-// get returns the record of a name, and the text that it was read from. Without one, the record is
-// free.
-func (j *Journal) get(ctx context.Context, project, name string) (*Record, store.Text, error) {
-	r, text, err := j.read(ctx, key(project, name))
-	if r == nil {
-		r = &Record{Project: project, Name: name}
-	}
-	return r, text, err
-}
-
-// read returns no record if there is none.
+// read returns the record of a key, and the text that it was read from. Without one, both are empty.
 func (j *Journal) read(ctx context.Context, key string) (*Record, store.Text, error) {
-	text, err := j.getText(ctx, key)
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	text, err := j.store.Get(ctx, key)
 	if err != nil || !text.Exists() {
 		return nil, text, j.failed("read", err)
 	}
@@ -114,56 +108,40 @@ func (j *Journal) read(ctx context.Context, key string) (*Record, store.Text, er
 	return r, text, nil
 }
 
-// stamp gives a record a new Write, by which its writer recognizes it. It must not be changed
-// afterwards, because keep may still be writing it in the background.
-func (j *Journal) stamp(r *Record) {
-	r.Format, r.Write = format, newID()
-}
-
-// put writes a stamped record over the text that was read. The error is ErrTaken if another run has
-// written meanwhile: then now is what it has written, as far as that can be read, and there its
-// text.
-func (j *Journal) put(ctx context.Context, r *Record, over store.Text) (there store.Text, now *Record, _ error) {
+// put writes a stamped record over a text that was read, or over one of the caller's own writes, whose
+// response may have been lost. The error is ErrTaken if another run has written meanwhile.
+func (j *Journal) put(ctx context.Context, r *Record, text store.Text, own []string) (store.Text, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
-		return over, nil, err
+		return text, err
 	}
 	for range maxConflicts {
-		there, err := j.putText(ctx, over, body)
+		short, cancel := context.WithTimeout(ctx, opTimeout)
+		written, err := j.store.Put(short, text, body)
+		cancel()
 		if err == nil {
-			return there, nil, nil
+			return written, nil
 		}
 		// The response may be lost, or a library may have repeated a write that had arrived.
-		there, readErr := j.getText(context.WithoutCancel(ctx), over.Key)
+		other, current, readErr := j.read(context.WithoutCancel(ctx), text.Key)
 		switch {
-		case readErr == nil && bytes.Equal(there.Body, body):
-			return there, nil, nil
+		case bytes.Equal(current.Body, body):
+			return current, nil
 		case !errors.Is(err, store.ErrConflict):
-			return over, nil, j.failed("written", err)
-		case readErr != nil: // the conflict may be with this write itself
-			return over, nil, j.failed("read", readErr)
-		case there.Version != over.Version:
-			now, _ = decode(there.Body, over.Key, j.Keeps()) // nil if it cannot be read
-			return there, now, ErrTaken
-		}
-		// Nothing shows the other write yet.
-		if err = sleep.For(ctx, rand.N(pollInterval)); err != nil {
-			return over, nil, err
+			return text, j.failed("written", err)
+		case readErr != nil && !current.Exists(): // the conflict may be with this write itself
+			return text, readErr
+		case current.Version == text.Version: // nothing shows the other write yet
+			if err := sleep.For(ctx, rand.N(pollInterval)); err != nil {
+				return text, err
+			}
+		case other != nil && slices.Contains(own, other.Write):
+			text = current
+		default:
+			return text, ErrTaken
 		}
 	}
-	return over, nil, j.failed("written", errConflicts)
-}
-
-func (j *Journal) getText(ctx context.Context, key string) (store.Text, error) {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
-	return j.store.Get(ctx, key)
-}
-
-func (j *Journal) putText(ctx context.Context, over store.Text, body []byte) (store.Text, error) {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
-	return j.store.Put(ctx, over, body)
+	return text, j.failed("written", errConflicts)
 }
 
 // prove makes sure, once in a process, that the store honours the condition of a write.
@@ -183,30 +161,57 @@ func (j *Journal) prove(ctx context.Context) error {
 }
 
 // settled returns the record of a name once no response to its claim can arrive any more. Until then
-// it waits, by pause, whose error ends that.
-func (j *Journal) settled(ctx context.Context, project, name string, pause func() error) (*Record, store.Text, error) {
+// it waits. Without a record, it returns an empty one.
+func (j *Journal) settled(ctx context.Context, project, name string) (*Record, store.Text, error) {
 	began, waitsFor := time.Now(), ""
 	for {
-		r, text, err := j.get(ctx, project, name)
-		if err != nil || j.isOver(r.Claim) {
-			return j.settle(r), text, err
+		// Ctrl-C ends the wait for another run, but no access: "terraform test" destroys after it, too, and
+		// its next run needs the names.
+		r, text, err := j.read(context.WithoutCancel(ctx), key(project, name))
+		if r == nil {
+			return &Record{Project: project, Name: name}, text, err
+		}
+		if s := j.settle(r); s.Claim == nil {
+			return s, text, nil
 		}
 		if r.Claim.ID != waitsFor {
 			began, waitsFor = time.Now(), r.Claim.ID
 		}
-		// The record can name any deadline, so there is a longest time to wait. After that, the deadline
-		// has not passed here only because the clock of the other run is ahead.
-		longest := 2*writeTime + max(longestRequest, j.RequestTimeout) + outcomeTime
-		if time.Since(began) >= min(r.Claim.Deadline.Sub(r.Claim.SentAt), longest) {
+		// A claim that has lasted that long is over by the clock here, and that of the other run is ahead.
+		if time.Since(began) >= r.Claim.Deadline.Sub(r.Claim.SentAt) {
 			r.Claim.Deadline = time.Time{}
 			return j.settle(r), text, nil
 		}
 		j.log(ctx, "waiting for the response to another run", r)
-		if err := pause(); err != nil {
+		if err := sleep.For(ctx, pollInterval); err != nil {
 			return r, text, err
 		}
 	}
 }
+
+// settle returns what a record says once no response to its claim can arrive any more. Until then,
+// the record has a claim. A sender that marks a claim before it sends, and that has ended on this
+// machine without a mark, has sent nothing.
+func (j *Journal) settle(r *Record) *Record {
+	if r.Claim == nil {
+		return r
+	}
+	switch hasEnded := j.process.Ended(r.Claim.Sender); {
+	case hasEnded && r.Claim.Unsent:
+		s := *r
+		s.Claim = nil
+		return &s
+	case hasEnded, time.Now().After(r.Claim.Deadline):
+		return r.withUnknown()
+	}
+	return r
+}
+
+// IsGivenUp reports whether a person has given up a request.
+func (j *Journal) IsGivenUp(id string) bool { return slices.Contains(j.Forget, id) }
+
+// IsLeft reports whether a Delete of this run has left the job of a record to a create.
+func (j *Journal) IsLeft(r *Record) bool { return r.Left != "" && r.Left == j.process.Run }
 
 // Object is what a Delete knows of the object that it removes.
 type Object struct {
@@ -225,59 +230,48 @@ func (j *Journal) Free(ctx context.Context, o Object, leaves bool) (isWanted boo
 	if leaves {
 		left = j.process.Run
 	}
-	err = j.edit(ctx, o, func(r *Record) (isChanged bool) {
-		if leaves && r.Last == nil {
-			j.restore(r, o)
+	err = j.editFor(ctx, o, leaves, func(r *Record) (isChanged bool) {
+		if isWanted = !r.IsFree() && !o.IsTainted && r.Holder != o.Holder; !isWanted {
+			r.Released, r.Left = true, left
+			j.log(ctx, "released", r)
 		}
-		isWanted = r.JobID == o.JobID && !r.IsFree() && !o.IsTainted && r.Holder != o.Holder
-		if r.JobID != o.JobID || isWanted || r.Released && r.Left == left {
-			return false
-		}
-		r.Released, r.Left = true, left
-		j.log(ctx, "released", r)
-		return true
+		return !isWanted
 	})
 	return isWanted, err
 }
 
 // Keep makes sure that the record of a name has the job of an object that is perhaps replaced by the
-// same one, also if the record was lost, and notes that this run has left the job to its create. If the
-// name has another job by now, that stays, and the object's own is not wanted.
+// same one, and notes that this run has left the job to its create. If the name has another job by now,
+// that stays, and the object's own is not wanted.
 func (j *Journal) Keep(ctx context.Context, o Object) (isWanted bool, err error) {
-	err = j.edit(ctx, o, func(r *Record) (isChanged bool) {
-		if r.JobID != o.JobID && r.IsFree() && !j.IsLeft(r) { // what this run has left to another create stays
-			j.restore(r, o)
-		}
-		if isWanted = r.JobID == o.JobID; isWanted {
-			r.Released, r.Left = false, j.process.Run
-		}
-		return isWanted
+	err = j.editFor(ctx, o, true, func(r *Record) (isChanged bool) {
+		r.Released, r.Left, isWanted = false, j.process.Run, true
+		return true
 	})
 	return isWanted, err
 }
 
-// restore gives a name the job of an object that is in the state: its record was lost.
-func (j *Journal) restore(r *Record, o Object) {
-	if o.PromptHash == "" {
-		return
-	}
-	request := j.request(o.Arguments)
-	request.Prompt = o.PromptHash
-	r.setLast(request, o.JobID)
-	r.Holder = o.Holder
-}
-
-// edit changes the record of an object's name, once no response to its claim can arrive any more.
-func (j *Journal) edit(ctx context.Context, o Object, change func(*Record) (isChanged bool)) error {
+// editFor edits the record of an object's name if that has the object's job. restores: also if the
+// record was lost, and the state knows the prompt.
+func (j *Journal) editFor(ctx context.Context, o Object, restores bool, change func(*Record) (isChanged bool)) error {
 	if o.Name == "" || o.JobID == "" { // an imported job has no name yet
 		return nil
 	}
-	// Ctrl-C ends a wait for another run, but not a write: "terraform test" destroys after it, too, and its
-	// next run needs the names.
-	call, ctx := ctx, context.WithoutCancel(ctx)
-	pause := func() error { return sleep.For(call, pollInterval) }
+	return j.edit(ctx, o.Project, o.Name, func(r *Record) (isChanged bool) {
+		if isLost := r.JobID != o.JobID && r.IsFree() && !j.IsLeft(r); isLost && restores && o.PromptHash != "" {
+			entry := j.newRequest(o.Arguments)
+			entry.Prompt = o.PromptHash
+			r.setLast(entry, o.JobID)
+			r.Holder = o.Holder
+		}
+		return r.JobID == o.JobID && change(r)
+	})
+}
+
+// edit changes the record of a name, once no response to its claim can arrive any more.
+func (j *Journal) edit(ctx context.Context, project, name string, change func(*Record) (isChanged bool)) error {
 	for range maxConflicts {
-		r, text, err := j.settled(ctx, o.Project, o.Name, pause)
+		r, text, err := j.settled(ctx, project, name)
 		if err != nil {
 			return err
 		}
@@ -285,8 +279,8 @@ func (j *Journal) edit(ctx context.Context, o Object, change func(*Record) (isCh
 		if !change(&changed) {
 			return nil
 		}
-		j.stamp(&changed)
-		if _, _, err = j.put(ctx, &changed, text); !errors.Is(err, ErrTaken) {
+		changed.stamp()
+		if _, err = j.put(context.WithoutCancel(ctx), &changed, text, nil); !errors.Is(err, ErrTaken) {
 			return err
 		}
 		if err = sleep.For(ctx, rand.N(pollInterval)); err != nil {
@@ -296,21 +290,24 @@ func (j *Journal) edit(ctx context.Context, o Object, change func(*Record) (isCh
 	return j.failed("written", errConflicts)
 }
 
-// request is one that this process sends now, without its prompt.
-func (j *Journal) request(arguments string) *Request {
-	r := &Request{Arguments: Hash(arguments), Sender: j.process.Self, SentAt: time.Now().UTC()}
+// newRequest is a request that this process sends now, without its prompt.
+func (j *Journal) newRequest(arguments string) *Request {
+	e := &Request{Arguments: Hash(arguments), Sender: j.process.Self, SentAt: time.Now().UTC()}
 	if j.Keeps() {
-		r.ID = newID()
+		e.ID = newID()
 	}
-	return r
+	return e
 }
 
 // LastRequest returns the id of the last request for a job, by which a person can give it up, also
 // if the name was released. It is empty if the store does not show one.
 func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) (id string) {
-	// The error that shows the id may be about the timeout of ctx.
-	r, _, err := j.get(context.WithoutCancel(ctx), project, name)
-	if r = j.settle(r); err == nil && r.JobID == jobID && r.Last != nil {
+	// ctx may have expired already, and the id is for the text of that error.
+	r, _, _ := j.read(context.WithoutCancel(ctx), key(project, name))
+	if r == nil {
+		return ""
+	}
+	if r = j.settle(r); r.JobID == jobID && r.Last != nil {
 		return r.Last.ID
 	}
 	return ""

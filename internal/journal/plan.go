@@ -22,12 +22,12 @@ type index struct {
 	err    error
 }
 
-// Peek tells a plan what its apply would find. The record is nil if there is none, or if the plan
-// may not know.
-func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) {
-	// The first caller lists for all of them, so its cancellation must not make the others fail, nor
-	// make the plan of an apply differ from the one that it applies.
-	ctx, at := context.WithoutCancel(ctx), key(w.Project, w.Name)
+// Peek returns the record that an apply would find. It has a claim if the apply would wait. Without
+// one, or if the plan may not know, it is empty.
+func (j *Journal) Peek(ctx context.Context, project, name string) (*Record, error) {
+	// The first caller lists for all of them, so its cancellation must not make the others fail. Nor may
+	// an apply that was interrupted plan something else than the plan that it applies.
+	ctx, at := context.WithoutCancel(ctx), key(project, name)
 	j.index.once.Do(func() {
 		keys, err := j.list(ctx)
 		j.index.listed, j.index.err = make(map[string]bool, len(keys)), err
@@ -35,18 +35,18 @@ func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) 
 			j.index.listed[key] = true
 		}
 	})
-	isDenied := errors.Is(j.index.err, store.ErrDenied)
+	empty, isDenied := &Record{Project: project, Name: name}, errors.Is(j.index.err, store.ErrDenied)
 	if !j.index.listed[at] && !isDenied {
-		return Send, nil, j.index.err
+		return empty, j.index.err
 	}
 	r, _, err := j.read(ctx, at)
 	switch {
 	case isDenied && errors.Is(err, store.ErrDenied): // so nothing shows whether there is one
-		return Send, nil, nil
+		return empty, nil
 	case r == nil:
-		return Send, nil, err
+		return empty, err
 	}
-	return j.judge(r, w), j.settle(r), nil
+	return j.settle(r), nil
 }
 
 func (j *Journal) list(ctx context.Context) (keys []string, _ error) {
@@ -69,10 +69,9 @@ func (j *Journal) All(ctx context.Context) ([]*Record, error) {
 	for i, key := range keys {
 		group.Go(func() error {
 			r, _, err := j.read(ctx, key)
-			if r != nil && j.isOver(r.Claim) {
-				r = j.settle(r)
+			if r != nil {
+				found[i] = j.settle(r)
 			}
-			found[i] = r
 			return err
 		})
 	}

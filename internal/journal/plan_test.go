@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -14,45 +15,37 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
-// peek is what a plan sees: VERDICT JOB, or an error.
-func peek(t *testing.T, j *Journal, w Wanted) string {
+// peek is what a plan sees, or "error".
+func peek(t *testing.T, j *Journal, name string) string {
 	t.Helper()
-	verdict, r, err := j.Peek(t.Context(), w)
-	switch {
-	case err != nil:
-		if _, ok := errors.AsType[*Error](err); !ok {
-			t.Errorf("%T", err)
-		}
-		return "error"
-	case r == nil:
-		return verdicts[verdict]
+	r, err := j.Peek(t.Context(), "p", name)
+	if err == nil {
+		return short(r)
 	}
-	return verdicts[verdict] + " " + r.JobID
-}
-
-// accepted starts the jobs of names, each "job-NAME", one after the other.
-func (w *world) accepted(t *testing.T, run string, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		j, _ := w.open(run)
-		want(t, "created", request(t, j, create(name, "x"), "job-"+name), "sent")
+	if _, ok := errors.AsType[*Error](err); !ok || r.Last != nil {
+		t.Errorf("%T, %+v", err, r)
 	}
-	w.history = nil
+	return "error"
 }
 
 // A plan lists once, however many resources ask, reads only what is there, and writes nothing. (S02)
 func TestPlan_accesses(t *testing.T) {
-	w := newWorld()
+	w := NewWorld()
 	w.accepted(t, "1", "a", "b")
 	j, c := w.open("2")
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := j.Peek(interrupted, "p", "c"); r.Last != nil || err != nil {
+		t.Errorf("after Ctrl-C: %+v, %v", r, err)
+	}
 	var all sync.WaitGroup
 	for range 8 {
-		for name, wanted := range map[string]string{"a": "adopt job-a", "b": "adopt job-b", "c": "send"} {
-			all.Go(func() { want(t, name, peek(t, j, create(name, "x")), wanted) })
+		for name, wanted := range map[string]string{"a": "job-a create", "b": "job-b create", "c": "free"} {
+			all.Go(func() { want(t, name, peek(t, j, name), wanted) })
 		}
 	}
 	all.Wait()
-	ops := strings.Fields(c.took())
+	ops := strings.Fields(c.Took())
 	slices.Sort(ops)
 	want(t, "accesses", ops, append(slices.Repeat([]string{"get"}, 16), "list"))
 	w.wrote(t)
@@ -62,36 +55,36 @@ func TestPlan_accesses(t *testing.T) {
 // a store does is an error, once for all. (S01)
 func TestPlan_faults(t *testing.T) {
 	for name, row := range map[string]struct {
-		list, get fault
+		list, get Fault
 		want, ops string // of a name with a job, and without one
 	}{
-		"may not list":                   {denied, none, "adopt job-a, send", "list get get"},
-		"may neither list nor read":      {denied, denied, "send, send", "list get get"},
-		"may list and not read":          {none, denied, "error, send", "list get"},
-		"the listing fails":              {lostRequest, none, "error, error", "list"},
-		"a record is lost":               {none, lostRequest, "error, send", "list get"},
-		"may not list, a record is lost": {denied, lostRequest, "error, error", "list get get"},
+		"may not list":                   {denied, None, "job-a create, free", "list get get"},
+		"may neither list nor read":      {denied, denied, "free, free", "list get get"},
+		"may list and not read":          {None, denied, "error, free", "list get"},
+		"the listing fails":              {LostRequest, None, "error, error", "list"},
+		"a record is lost":               {None, LostRequest, "error, free", "list get"},
+		"may not list, a record is lost": {denied, LostRequest, "error, error", "list get get"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
+			w := NewWorld()
 			w.accepted(t, "1", "a")
 			j, c := w.open("2")
-			c.fault = func(op string) fault { return map[string]fault{"list": row.list, "get": row.get}[op] }
-			want(t, "plan", peek(t, j, create("a", "x"))+", "+peek(t, j, create("c", "x")), row.want)
-			want(t, "accesses", c.took(), row.ops)
+			c.Fault = func(op string) Fault { return map[string]Fault{"list": row.list, "get": row.get}[op] }
+			want(t, "plan", peek(t, j, "a")+", "+peek(t, j, "c"), row.want)
+			want(t, "accesses", c.Took(), row.ops)
 		})
 	}
 }
 
 func TestAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := NewWorld()
 		w.accepted(t, "1", "b", "a")
 		alive, _ := w.open("2")
 		claim(t, alive, create("c", "x"))
 		dead, _ := w.open("3")
 		claim(t, dead, create("d", "x"))
-		w.end("3")
+		w.End("3")
 		j, c := w.open("4")
 		all, err := j.All(t.Context())
 		var got []string
@@ -102,11 +95,21 @@ func TestAll(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		c.fault = times("get", none, lostRequest)
+		c.Fault = times("get", None, LostRequest)
 		if _, err := j.All(t.Context()); !errors.Is(err, errFault) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestLastRequest(t *testing.T) {
+	w := NewWorld()
+	w.write(t, has("J", released))
+	j, _ := w.open("me")
+	for job, id := range map[string]string{"J": lastID, "K": ""} {
+		want(t, job, j.LastRequest(t.Context(), "p", "n", job), id)
+	}
+	want(t, "no record", j.LastRequest(t.Context(), "p", "m", "J"), "")
 }
 
 // Names differ, however they are spelled, and stay readable.

@@ -9,7 +9,6 @@ import (
 	"encoding/base32"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,17 +25,16 @@ type Record struct {
 	JobID    string   `json:"job,omitempty"`      // that the name has, or had before it was released
 	Released bool     `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
 	Left     cli.Run  `json:"left,omitempty"`     // the run whose Delete has left the job to a create of the same run
-	Holder   string   `json:"holder,omitempty"`   // random, also in the private state of the object that holds the job: only that frees the name
-	Last     *Request `json:"last,omitempty"`     // that the service accepted, or may have accepted
+	Holder   string   `json:"holder,omitempty"`   // random; the private state of the object with the job has it, too: only that frees the name
+	Last     *Request `json:"last,omitempty"`     // the last request that the service accepted, or may have accepted
 	Claim    *Request `json:"claim,omitempty"`    // the request that a run sends
 	Write    string   `json:"write"`              // random: who has lost the response to a write recognizes it
 }
 
-// Request is a create or a message.
+// Request is a request in a record: a create or a message.
 type Request struct {
-	ID        string        `json:"id"` // random, and never used again; empty in memory
-	IsMessage bool          `json:"message,omitempty"`
-	JobID     string        `json:"job,omitempty"`     // the recipient of a message
+	ID        string        `json:"id"`                // random, and never used again; empty in memory
+	JobID     string        `json:"job,omitempty"`     // the recipient of a message; empty for a create
 	Prompt    string        `json:"prompt"`            // hash, salted with the id; of what a Delete has recorded, with the job's id
 	Arguments string        `json:"arguments"`         // hash of triggers, and of what else tells creates apart beside the prompt
 	Unknown   bool          `json:"unknown,omitempty"` // no response shows its outcome
@@ -44,6 +42,16 @@ type Request struct {
 	SentAt    time.Time     `json:"sent"`              // by the sender's clock
 	Deadline  time.Time     `json:"deadline,omitzero"` // of a claim: no response can arrive later, by the same clock
 	Unsent    bool          `json:"unsent,omitempty"`  // of a claim: the sender records once more before it sends anything
+}
+
+// Wanted is a request that a resource wants to send for its name, or plans to send.
+type Wanted struct {
+	Project, Name string
+	JobID         string // the recipient of a message; empty for a create
+	Arguments     string // what tells creates apart, beside the prompt, as text
+	Prompt        string // as it is compared; see IsPromptUnknown
+	// IsPromptUnknown: the plan does not know the prompt yet.
+	IsPromptUnknown bool
 }
 
 const (
@@ -75,14 +83,11 @@ func decode(text []byte, at string, hasIDs bool) (*Record, error) {
 // hasValidIDs reports whether all ids can be such: they become paths of requests, and parts of
 // commands to paste.
 func (r *Record) hasValidIDs(hasIDs bool) bool {
-	jobs, requests := []string{r.JobID}, []string{}
-	for _, request := range []*Request{r.Last, r.Claim} {
-		if request != nil {
-			jobs, requests = append(jobs, request.JobID), append(requests, request.ID)
-		}
+	isJob := func(id string) bool { return id == "" || agentapi.ValidID(id) }
+	isValid := func(e *Request) bool {
+		return e == nil || isJob(e.JobID) && (ValidID(e.ID) || e.ID == "" && !hasIDs)
 	}
-	return !slices.ContainsFunc(jobs, func(id string) bool { return id != "" && !agentapi.ValidID(id) }) &&
-		!slices.ContainsFunc(requests, func(id string) bool { return (hasIDs || id != "") && !ValidID(id) })
+	return isJob(r.JobID) && isValid(r.Last) && isValid(r.Claim)
 }
 
 // key is the key of the record of a name: readable, with a hash that tells names apart even where
@@ -107,15 +112,9 @@ func Hash(parts ...string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum.Sum(nil)))[:20]
 }
 
-// has reports whether the prompt is that of the last request, which there must be.
-func (r *Record) has(prompt string) bool {
+// Has reports whether the prompt is that of the last request, which there must be.
+func (r *Record) Has(prompt string) bool {
 	return r.Last.Prompt == Hash(r.Last.ID, prompt) || r.Last.Prompt == PromptHash(r.JobID, prompt)
-}
-
-// isFor reports whether the last request is the one that a create wants to send. A prompt that the
-// plan does not know yet counts as the same.
-func (r *Record) isFor(w Wanted) bool {
-	return r.HasArguments(w) && (w.IsPromptUnknown || r.has(w.Prompt))
 }
 
 // HasArguments reports whether the last request has the arguments of a wanted one, such as triggers.
@@ -127,7 +126,7 @@ func PromptHash(jobID, prompt string) string { return Hash(jobID, prompt) }
 
 // LastMessage is the last request if that was a message, or nil; also nil for a nil record.
 func (r *Record) LastMessage() *Request {
-	if r == nil || r.Last == nil || !r.Last.IsMessage {
+	if r == nil || r.Last == nil || !r.Last.IsMessage() {
 		return nil
 	}
 	return r.Last
@@ -139,7 +138,14 @@ func (r *Record) IsFree() bool { return r.Released || r.Last == nil }
 
 // IsUnknownCreate reports whether the outcome of a create is unknown: the service may have a job
 // that no record names.
-func (r *Record) IsUnknownCreate() bool { return !r.IsFree() && r.Last.Unknown && !r.Last.IsMessage }
+func (r *Record) IsUnknownCreate() bool { return !r.IsFree() && r.Last.Unknown && !r.Last.IsMessage() }
+
+// IsMessage reports whether it is a message, or else a create.
+func (e *Request) IsMessage() bool { return e.JobID != "" }
+
+// stamp gives a record a new Write, by which its writer recognizes it. It must not be changed
+// afterwards, because persist may still be writing it in the background.
+func (r *Record) stamp() { r.Format, r.Write = format, newID() }
 
 // withUnknown is the record once no response to its claim can arrive any more: the claim becomes
 // the last request, with an unknown outcome.
@@ -151,10 +157,10 @@ func (r *Record) withUnknown() *Record {
 }
 
 // setLast makes a request the last one. The job is empty after a create without a response.
-func (r *Record) setLast(request *Request, job string) {
-	last := *request
+func (r *Record) setLast(entry *Request, job string) {
+	last := *entry
 	last.Deadline, last.Unsent = time.Time{}, false
-	if r.JobID != job || r.IsUnknownCreate() {
+	if r.JobID != job {
 		r.Holder = ""
 	}
 	r.Last, r.JobID, r.Claim, r.Released, r.Left = &last, job, nil, false, ""

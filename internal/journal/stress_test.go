@@ -1,68 +1,94 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package journal
+package journal_test
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // game is runs that race for the same names, and a service that counts what it accepts.
 type game struct {
-	*world
+	*journal.World
 
 	t       *testing.T
 	seed    uint64
 	isLocal bool
-	isKnown bool               // whether a run has ended: they are on one machine
-	real    func() store.Store // instead of the world's; may be nil
+	server  *faultserver.Server
 
 	service  sync.Mutex
+	players  map[string]*player
 	accepted map[string][]string        // the jobs of each name's POSTs
 	givenUp  map[string]map[string]bool // the requests of each name that a person has given up
-	tally    map[string]int
 }
 
 // player is a run of the CLI, which may be killed at any access.
 type player struct {
 	*game
+	send.Sender
 
-	*Journal
-
-	run  string
-	rate float64 // of faults
+	store      *journal.Store
+	process    *cli.Process
+	run        string
+	rate       float64                    // of faults
+	operations map[string]*send.Operation // by name
+	stop       func()                     // ends what a dead run would try in vain
 
 	mu     sync.Mutex
 	random *rand.Rand
 	isDead bool
 }
 
-// The names of a game: the last one is a message's.
-var requests = []Wanted{create("a", "x"), create("b", "x"), message("c", "job", "x")}
+// The requests of a game: the last one is a message. The prompt is the name.
+var requests = []send.Request{request("a", ""), request("b", ""), request("c", "job")}
+
+func request(name, job string) send.Request {
+	return send.Request{
+		Wanted: journal.Wanted{Project: "p", Name: name, JobID: job, Prompt: name}, Body: agentapi.NewJob{Prompt: name},
+	}
+}
+
+func newGame(t *testing.T, seed uint64, isLocal bool) *game {
+	t.Helper()
+	g := &game{
+		World: journal.NewWorld(), t: t, seed: seed, isLocal: isLocal, players: map[string]*player{},
+		accepted: map[string][]string{}, givenUp: map[string]map[string]bool{},
+	}
+	g.server = faultserver.New(t, g, faultserver.Options{InMemory: true})
+	return g
+}
 
 func (g *game) join(run string, rate float64, forget ...string) *player {
-	j, c := g.open(run, forget...)
 	n, _ := strconv.Atoi(run)
-	p := &player{game: g, Journal: j, run: run, rate: rate, random: rand.New(rand.NewPCG(g.seed, uint64(n)))}
-	if c.isLocal, c.fault, c.delay = g.isLocal, p.fault, time.Duration(p.under(5000))*time.Millisecond; g.real != nil {
-		c.real = g.real()
-	}
-	if !g.isKnown {
-		j.process.Ended = func(cli.ProcessID) bool { return false }
-	}
+	p := &player{game: g, run: run, rate: rate, random: rand.New(rand.NewPCG(g.seed, uint64(n))), operations: map[string]*send.Operation{}, stop: func() {}}
+	j, s, process := g.Open(run, forget...)
+	s.Local, s.Fault, s.Delay = g.isLocal, p.fault, time.Duration(p.under(5000))*time.Millisecond
+	p.store, p.process, p.Journal, p.Client = s, process, j, agentapi.New(agentapi.Config{
+		BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1:" + run}, Key: agentapi.NewKey("key"), RequestTimeout: time.Second,
+		MaxPollsPerSecond: 1, Dial: g.server.Dial,
+	})
+	g.service.Lock()
+	defer g.service.Unlock()
+	g.players[run] = p
 	return p
 }
 
@@ -87,91 +113,92 @@ func (p *player) die(rate float64) bool {
 	defer p.mu.Unlock()
 	if isKilled && !p.isDead {
 		p.isDead = true
-		p.end(p.run)
+		p.End(p.run)
+		p.stop()
 	}
 	return p.isDead
 }
 
 // fault is one of the store, or of the run itself, before or after an access.
-func (p *player) fault(op string) fault {
+func (p *player) fault(op string) journal.Fault {
 	if p.die(p.rate / 8) {
-		return lostRequest
+		return journal.LostRequest
 	}
 	p.pause(30)
 	if !p.happens(p.rate) {
-		return none
+		return journal.None
 	}
-	if f := []fault{lostRequest, lostResponse, repeated, late, hangs}[p.under(5)]; op == "put" {
+	faults := []journal.Fault{journal.LostRequest, journal.LostResponse, journal.Repeated, journal.Late, journal.Hangs}
+	if f := faults[p.under(len(faults))]; op == "put" {
 		return f
 	}
-	return lostRequest
+	return journal.LostRequest
 }
 
-// post is a POST whose body is being sent. It returns a job, unless the response is lost or the POST refused.
-func (p *player) post(w Wanted, id string) (job string, isRefused bool) {
-	p.pause(400)
-	if p.happens(2 * p.rate) {
-		return "", true
-	}
-	p.service.Lock()
-	job = w.JobID
-	if job == "" {
-		job = fmt.Sprint("job-", w.Name, "-", p.run)
-	}
-	p.accepted[w.Name] = append(p.accepted[w.Name], job)
-	if isDead := p.die(0); p.givenUp[w.Name][id] && !isDead {
-		p.t.Errorf("seed %d: run %s sends what a person has given up", p.seed, p.run)
-	}
-	p.service.Unlock()
-	p.pause(400)
-	if p.die(p.rate/4) || p.happens(p.rate) {
-		return "", false
-	}
-	return job, false
-}
-
-// send does what packages send and agentapi do. It returns what became of the request.
-func (p *player) send(ctx context.Context, w Wanted) (result string, r *Record) {
-	c := p.Begin(ctx, w)
-	result, r = follow(ctx, c, func() string { return p.attempt(c, w) })
-	if result == "adopted" && !p.die(0) {
-		p.checkAdopted(w, r.JobID)
-	}
-	return result, r
-}
-
-// attempt sends the request once.
-func (p *player) attempt(c *Call, w Wanted) (result string) {
-	if p.happens(p.rate / 4) { // the process sleeps
-		p.pause(100_000)
-	}
-	if err := c.BeforeBody(); err != nil || p.die(p.rate/8) {
-		c.Withdrawn()
-		return "failed"
-	}
-	job, isRefused := p.post(w, c.written.Claim.ID)
-	switch {
-	case isRefused:
-		c.Withdrawn()
-		if p.happens(0.5) {
-			return "refused"
+// ServeHTTP is the service, whose responses may be lost, and which may refuse a POST.
+func (g *game) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.service.Lock()
+	p := g.players[strings.TrimPrefix(r.Host, "127.0.0.1:")]
+	g.service.Unlock()
+	id := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	if r.Method == http.MethodPost {
+		body, _ := io.ReadAll(r.Body)
+		name := string(body)[strings.Index(string(body), `"prompt":"`)+len(`"prompt":"`):][:1]
+		p.pause(400)
+		if p.happens(2 * p.rate) {
+			w.WriteHeader([]int{http.StatusBadRequest, http.StatusTooManyRequests}[p.under(2)])
+			return
 		}
-		p.pause(3000)
-		return ""
-	case job == "":
-		c.Unknown()
-		return "unknown response"
+		id = p.accept(name)
+		p.pause(400)
 	}
-	c.Accepted(job)
-	return "sent"
+	if p.die(p.rate/4) || p.happens(p.rate) {
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = fmt.Fprintf(w, `{"id":%q,"status":"active"}`, id)
 }
 
-func (p *player) checkAdopted(w Wanted, job string) {
+// accept is a POST that has an effect. It returns its job.
+func (p *player) accept(name string) (job string) {
 	p.service.Lock()
 	defer p.service.Unlock()
-	jobs := p.accepted[w.Name]
-	if !slices.Contains(jobs, job) || jobs[len(jobs)-1] != job && len(p.givenUp[w.Name]) == 0 {
-		p.t.Errorf("seed %d: run %s adopts %s for %s, whose jobs are %v", p.seed, p.run, job, w.Name, jobs)
+	job = "job"
+	if p.operations[name].Request.JobID == "" {
+		job = fmt.Sprint("job-", name, "-", p.run)
+	}
+	p.accepted[name] = append(p.accepted[name], job)
+	if id := p.operations[name].Record().Claim.ID; p.givenUp[name][id] {
+		p.t.Errorf("seed %d: run %s sends what a person has given up", p.seed, p.run)
+	}
+	return job
+}
+
+// try sends a request. It returns what became of it.
+func (p *player) try(ctx context.Context, r send.Request) (result string, out send.Outcome) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	operation := p.Begin(ctx, r)
+	p.service.Lock()
+	p.stop = cancel
+	p.operations[r.Name] = operation
+	p.service.Unlock()
+	out = operation.Send(ctx)
+	result = map[send.Result]string{
+		send.Accepted: "sent", send.Adopted: "adopted", send.AlreadySent: "already sent", send.EarlierUnknown: "unknown",
+		send.Unknown: "unknown response", send.NoEffect: "failed", send.JournalUnusable: "failed", send.Unreadable: "failed",
+	}[out.Result]
+	if result == "adopted" && !p.die(0) {
+		p.checkAdopted(r.Name, out.JobID)
+	}
+	return result, out
+}
+
+func (p *player) checkAdopted(name, job string) {
+	p.service.Lock()
+	defer p.service.Unlock()
+	jobs := p.accepted[name]
+	if !slices.Contains(jobs, job) || jobs[len(jobs)-1] != job && len(p.givenUp[name]) == 0 {
+		p.t.Errorf("seed %d: run %s adopts %s for %s, whose jobs are %v", p.seed, p.run, job, name, jobs)
 	}
 }
 
@@ -183,28 +210,27 @@ func (g *game) play(ctx context.Context, rate float64) {
 		all.Go(func() {
 			p.pause(2000)
 			for n := range requests {
-				w := requests[(n+i)%len(requests)]
+				r := requests[(n+i)%len(requests)]
 				for result := "failed"; result == "failed" && !p.die(p.rate/8); {
-					var r *Record
-					if result, r = p.send(ctx, w); result == verdicts[UnknownCreate] && p.happens(0.3) {
-						p.Forget = append(p.Forget, g.giveUp(w.Name, r.Last.ID))
+					var out send.Outcome
+					if result, out = p.try(ctx, r); result == "unknown" && r.JobID == "" && p.happens(0.3) {
+						p.Journal.Forget = append(p.Journal.Forget, g.giveUp(r.Name, out.Record.Last.ID))
 						result = "failed"
 					}
-					g.count(result)
 				}
 			}
 			if !p.die(0) {
 				p.process.Drain(ctx)
 			}
-			p.end(p.run)
+			p.End(p.run)
 		})
 	}
 	all.Wait()
 	time.Sleep(2 * time.Minute)
-	for _, w := range requests {
-		g.finish(ctx, w)
+	for _, r := range requests {
+		g.finish(ctx, r)
 	}
-	time.Sleep(2 * retryLimit) // what killed runs offer in vain
+	time.Sleep(2 * time.Hour) // what killed runs offer in vain
 }
 
 // giveUp is a person who decides that a request with an unknown outcome does not count.
@@ -215,14 +241,7 @@ func (g *game) giveUp(name, id string) string {
 		g.givenUp[name] = map[string]bool{}
 	}
 	g.givenUp[name][id] = true
-	g.tally["given up"]++
 	return id
-}
-
-func (g *game) count(what string) {
-	g.service.Lock()
-	defer g.service.Unlock()
-	g.tally[what]++
 }
 
 func (g *game) posts(name string) int {
@@ -232,75 +251,104 @@ func (g *game) posts(name string) int {
 }
 
 // finish is a healthy run for one name, then one for which a person has decided if need be, and one after them.
-func (g *game) finish(ctx context.Context, w Wanted) {
-	before, forget := g.posts(w.Name), ""
-	result, r := g.join("100", 0).send(ctx, w)
-	wanted := []string{"adopted", "already sent", "unknown", "sent, unknown"}
+func (g *game) finish(ctx context.Context, r send.Request) {
+	before, forget := g.posts(r.Name), ""
+	result, out := g.join("100", 0).try(ctx, r)
+	wanted := []string{"adopted", "already sent", "unknown"}
 	if before == 0 {
-		wanted = []string{"sent", "unknown", "sent, unknown"}
+		wanted = []string{"sent", "unknown"}
 	}
-	if before > 1+len(g.givenUp[w.Name]) || !slices.Contains(wanted, result) {
-		g.t.Errorf("seed %d: %d POSTs of %s, and a healthy run's is %q", g.seed, before, w.Name, result)
+	if before > 1+len(g.givenUp[r.Name]) || !slices.Contains(wanted, result) {
+		g.t.Errorf("seed %d: %d POSTs of %s, and a healthy run's is %q", g.seed, before, r.Name, result)
 	}
-	g.count("finally " + result + map[bool]string{true: " (never accepted)"}[before == 0 && result != "sent"])
-	switch result {
-	case "sent, unknown": // counts as sent
-		return
-	case "unknown":
-		forget = r.Last.ID
-		if result, _ := g.join("101", 0, forget).send(ctx, w); result != "sent" || g.posts(w.Name) != before+1 {
-			g.t.Errorf("seed %d: %s was given up, and a run's is %q", g.seed, w.Name, result)
+	if result == "unknown" {
+		if r.JobID != "" { // it counts as sent
+			return
+		}
+		forget = out.Record.Last.ID
+		if result, _ := g.join("101", 0, forget).try(ctx, r); result != "sent" || g.posts(r.Name) != before+1 {
+			g.t.Errorf("seed %d: %s was given up, and a run's is %q", g.seed, r.Name, result)
 		}
 	}
-	posts := g.posts(w.Name)
-	if result, _ := g.join("102", 0, forget).send(ctx, w); result != "adopted" && result != "already sent" || g.posts(w.Name) != posts {
-		g.t.Errorf("seed %d: in the end, %s is %q", g.seed, w.Name, result)
+	posts := g.posts(r.Name)
+	if result, _ := g.join("102", 0, forget).try(ctx, r); result != "adopted" && result != "already sent" || g.posts(r.Name) != posts {
+		g.t.Errorf("seed %d: in the end, %s is %q", g.seed, r.Name, result)
 	}
+}
+
+// What each request costs. (S06)
+func TestStress_accesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, isLocal := range []bool{false, true} {
+			g := newGame(t, 0, isLocal)
+			others := request("a", "")
+			others.Arguments = "others"
+			for i, row := range []struct {
+				request     send.Request
+				want        string
+				put, putTwo string // in a bucket, and in a folder
+			}{
+				{request("a", ""), "sent", "prove put put", "prove put put put"},
+				{request("a", ""), "adopted", "prove put get get put", "prove put get get put"},
+				{others, "sent", "prove put get get put put", "prove put get get put put put"},
+				{request("c", "job"), "sent", "get prove put put", "get prove put put put"},
+				{request("c", "job"), "already sent", "get", "get"},
+			} {
+				p := g.join(strconv.Itoa(i+1), 0)
+				result, _ := p.try(t.Context(), row.request)
+				want := map[bool]string{false: row.put, true: row.putTwo}[isLocal]
+				if got := p.store.Took(); result != row.want || got != want {
+					t.Errorf("local: %t, %d: %s, %s, want %s, %s", isLocal, i, result, got, row.want, want)
+				}
+				short, cancel := context.WithTimeout(t.Context(), time.Minute)
+				if p.process.Drain(short); short.Err() != nil {
+					t.Error("the process waits for an outcome")
+				}
+				cancel()
+			}
+		}
+	})
+}
+
+// A Delete that frees the name between the look of a create and its adoption does not hide the job.
+func TestStress_freedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGame(t, 0, false)
+		_, created := g.join("1", 0).try(t.Context(), request("a", ""))
+		p, puts := g.join("2", 0), 0
+		p.store.Fault = func(op string) journal.Fault {
+			if op == "put" {
+				puts++
+			}
+			if op == "put" && puts == 2 { // the first one was a claim, which met the record
+				if _, err := p.Journal.Free(t.Context(), journal.Object{Project: "p", Name: "a", JobID: created.JobID}, true); err != nil {
+					t.Error(err)
+				}
+			}
+			return journal.None
+		}
+		result, _ := p.try(t.Context(), request("a", ""))
+		if r, err := p.Journal.Peek(t.Context(), "p", "a"); result != "adopted" || r.Released || err != nil {
+			t.Errorf("%s, %+v, %v", result, r, err)
+		}
+	})
 }
 
 // Runs without a lock race for names, in a store that loses, repeats and delays what it is sent, and are killed at any moment.
 // No name gets two jobs, unless a person has given up the first one, which is not sent any more then; no run adopts a wrong
 // one, and afterwards each name has a job again, or a create with an unknown outcome that a person can give up.
-// (X07) EXPLORE=all plays 4,000 seeds, SEEDS any number.
+// (X07) EXPLORE=all plays 2,000 seeds.
 func TestStress(t *testing.T) {
-	seeds := numberOfSeeds(t)
-	for name, isReal := range map[string]bool{"memory": false, "folder": true} {
-		for _, rate := range []float64{0.03, 0.15} {
-			t.Run(fmt.Sprint(name, " ", rate), func(t *testing.T) {
-				tally, n := map[string]int{}, seeds
-				if isReal {
-					n = max(1, seeds/50) // it waits for a disk
-				}
-				for seed := range n {
-					g := &game{seed: uint64(seed), isLocal: isReal || seed%3 == 0, isKnown: seed%2 == 0, tally: tally}
-					if isReal {
-						folder := t.TempDir()
-						g.real = func() store.Store { return place.Location{Folder: folder}.Open("scope", new(cli.Process)) }
-					}
-					synctest.Test(t, func(t *testing.T) {
-						g.givenUp = map[string]map[string]bool{}
-						g.t, g.world, g.accepted = t, newWorld(), map[string][]string{}
-						g.play(t.Context(), rate)
-					})
-					if t.Failed() {
-						break
-					}
-				}
-				t.Logf("%d seeds: %v", n, tally)
+	for _, rate := range []float64{0.03, 0.15} {
+		for seed := range map[string]uint64{"": 100, "more": 400, "all": 2000}[os.Getenv("EXPLORE")] {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGame(t, seed, seed%3 == 0)
+				g.Apart = seed%2 != 0
+				g.play(t.Context(), rate)
 			})
+			if t.Failed() {
+				break
+			}
 		}
 	}
-}
-
-func numberOfSeeds(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv("SEEDS")
-	if text == "" {
-		return map[string]int{"": 300, "more": 1000, "all": 4000}[os.Getenv("EXPLORE")]
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }

@@ -3,7 +3,10 @@
 
 package send
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Limit is how many requests of one kind a process may send. The zero Limit
 // allows any number.
@@ -18,80 +21,67 @@ type Limit struct {
 type Limits struct {
 	Limit [2]Limit // by Kind
 
-	mu       sync.Mutex
-	planned  map[planned]int64
-	byName   map[resource]planned // what the last plan of each resource counts
-	sent     [2]int64
-	reported map[planned]resource // while planning: the first one beyond the limit, for sure or perhaps
+	mu      sync.Mutex
+	planned []planned
+	sent    [2]int64
 }
 
-// planned is how a plan counts a request: isSure if it knows that the apply sends it.
+// planned is the request of a resource, as it was planned last. The plan may not know the resource's
+// name yet, and an imported job may have none.
 type planned struct {
-	kind   Kind
-	isSure bool
+	project, name, job string
+	kind               Kind
+	isSure             bool
 }
 
-// resource identifies that of a planned request. An imported job may have no name.
-type resource struct{ project, name, job string }
-
-// Plan counts a request that an apply sends, or perhaps sends if the plan is not sure. Only the
-// first one beyond the limit is an error, so that a plan of a thousand resources has one; and so is
-// the first one that is beyond it if all are sent of which the plan is not sure. A resource may be planned more than once, and its
-// last request counts: a replacement is planned twice, and "terraform plan -minimal-refresh" plans
-// again after the refresh, without the errors of the first time.
+// Plan counts a request that an apply sends, or perhaps sends if the plan is not sure. Only the first
+// one beyond the limit is an error, so that a plan of a thousand resources has one: of those of which
+// the plan is sure, and of all. A resource may be planned more than once, and its last request counts:
+// a replacement is planned twice, and "terraform plan -minimal-refresh" plans again after the refresh,
+// without the errors of the first time.
 func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	as, of := planned{r.Kind(), isSure}, resource{project: r.Project, name: r.Name}
+	p := planned{project: r.Project, name: r.Name, kind: r.Kind(), isSure: isSure}
 	if r.Name == "" {
-		of.job = r.JobID
+		p.job = r.JobID
 	}
-	counted, isAgain := l.byName[of]
-	if isAgain {
-		l.planned[counted]--
+	at := slices.IndexFunc(l.planned, func(q planned) bool {
+		return p.name+p.job != "" && q.project == p.project && q.name == p.name && q.job == p.job
+	})
+	if at >= 0 && l.planned[at].kind != p.kind {
+		l.planned, at = slices.Delete(l.planned, at, at+1), -1
 	}
-	if l.byName == nil {
-		l.byName, l.planned, l.reported = map[resource]planned{}, map[planned]int64{}, map[planned]resource{}
+	if at < 0 {
+		l.planned, at = append(l.planned, p), len(l.planned)
 	}
-	if of.name != "" || of.job != "" { // else its name is not known yet
-		l.byName[of] = as
+	l.planned[at] = p
+	var sure, all int64 // of the kind, before this one
+	for _, q := range l.planned[:at] {
+		if q.kind == p.kind {
+			all++
+			if q.isSure {
+				sure++
+			}
+		}
 	}
-	l.planned[as]++
-	limit, sure, perhaps := l.Limit[as.kind], l.planned[planned{as.kind, true}], l.planned[planned{as.kind, false}]
-	as.isSure = isSure && sure > limit.Max
-	first, isReported := l.reported[as]
-	if limit.Setting == "" || sure+perhaps <= limit.Max || isReported && (!isAgain || first != of) {
+	limit := l.Limit[p.kind]
+	isBeyond := isSure && sure == limit.Max
+	if limit.Setting == "" || !isBeyond && all != limit.Max {
 		return nil
 	}
-	l.reported[as] = of
-	return &LimitError{Kind: as.kind, Limit: limit, Planning: true, IsSure: as.isSure}
+	return &LimitError{Kind: p.kind, Limit: limit, Planning: true, IsSure: isBeyond}
 }
 
-// take counts a request that is about to be sent. Each one beyond
-// the limit is an error and must not be sent. One that then fails stays counted:
-// if in doubt, too few are sent.
-func (l *Limits) take(kind Kind) *LimitError {
+// take counts n requests that are about to be sent. It returns an error if the limit is reached: then
+// none must be sent. One that fails later stays counted: if in doubt, too few are sent.
+func (l *Limits) take(kind Kind, n int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.beyond(kind); err != nil {
-		return err
-	}
-	l.sent[kind]++
-	return nil
-}
-
-// check returns an error if the limit is reached.
-func (l *Limits) check(kind Kind) *LimitError {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.beyond(kind)
-}
-
-func (l *Limits) beyond(kind Kind) *LimitError {
-	limit := l.Limit[kind]
-	if limit.Setting != "" && l.sent[kind] >= limit.Max {
+	if limit := l.Limit[kind]; limit.Setting != "" && l.sent[kind] >= limit.Max {
 		return &LimitError{Kind: kind, Limit: limit}
 	}
+	l.sent[kind] += n
 	return nil
 }
 

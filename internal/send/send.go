@@ -48,6 +48,9 @@ func (r Request) Kind() Kind {
 // Result says what became of a request.
 type Result int
 
+// lookAgain is no result yet: the record of the name must be read, perhaps again.
+const lookAgain Result = 0
+
 // The results. Nothing was sent, unless they say otherwise.
 const (
 	// Accepted: the service accepted the request, and Job is its response.
@@ -107,9 +110,8 @@ type Operation struct {
 
 	Request Request
 
-	sender    *Sender
-	isCounted bool
-	beside    *journal.Record // see Outcome
+	sender        *Sender
+	isWithinLimit bool // the request was counted
 }
 
 var _ agentapi.Recorder = (*Operation)(nil)
@@ -123,151 +125,128 @@ func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
 	return &Operation{Call: j.Begin(ctx, r.Wanted), Request: r, sender: s}
 }
 
-// step is what an operation does after it has looked at the record of its name.
-type step int
-
-const (
-	stop step = iota
-	post
-	lookAgain // another run has written the record first
-)
-
 // Send sends the request, unless the record of its name says otherwise.
 func (o *Operation) Send(ctx context.Context) Outcome {
-	out := o.send(ctx)
-	isMessage := o.Request.Kind() == Message
-	if out.Result == Accepted || out.Result == Unknown {
-		out.Beside = o.beside
-	}
-	switch {
-	case out.Job != nil:
-		out.JobID = out.Job.ID
-	case isMessage && (out.Result == Unknown || out.Result == EarlierUnknown):
-		out.JobID = o.Request.JobID
-	}
-	return out
-}
-
-// send sends the request. A create claims its name as if there were no record, and looks only if
-// that is refused: without the right to list, a store denies a read of what does not exist.
-func (o *Operation) send(ctx context.Context) Outcome {
-	then := lookAgain
+	var out Outcome
 	if o.Request.Kind() == Create && o.Request.PlannedJob == "" {
-		then = post
+		// A create writes its claim first, and reads only if the store refuses that: it saves a read, and
+		// without the right to list, a store denies a read of what does not exist.
+		out.Result = Accepted
 	}
-	var beyond *LimitError
-	for {
-		if then == post {
-			job, err := o.post(ctx)
-			var isBeyond bool
-			beyond, isBeyond = errors.AsType[*LimitError](err)
-			if !isBeyond && !errors.Is(err, journal.ErrTaken) {
-				return o.outcome(job, err)
+	for hasLooked := false; ; {
+		switch out.Result {
+		case lookAgain:
+			out, hasLooked = o.follow(ctx), true
+		case Accepted:
+			beside := out.Beside
+			out = o.post(ctx)
+			switch {
+			case out.Result == Accepted, out.Result == Unknown:
+				out.Beside = beside
+				return out
+			case out.Result == BeyondLimit && !hasLooked:
+				out = Outcome{} // the name may have a job to adopt, which counts for no limit
 			}
-		}
-		verdict, record, err := o.Look(ctx)
-		if err != nil {
-			return Outcome{Result: JournalUnusable, Err: err}
-		}
-		var out Outcome
-		out, then = o.follow(ctx, verdict, record)
-		o.beside = out.Beside
-		switch {
-		case then == stop:
+		default:
 			return out
-		case then == lookAgain:
-		case o.Request.PlannedJob != "" && o.Request.Kind() == Message:
-			return Outcome{Result: Closed}
-		case o.Request.PlannedJob != "":
-			return Outcome{Result: NotAdopted}
-		case beyond != nil && beyond.Kind == o.Request.Kind():
-			// A request beyond the limit still looks at the record, because what is adopted counts for no limit.
-			return Outcome{Result: BeyondLimit, Err: beyond}
 		}
 	}
 }
 
-func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
-	r, op := o.Request, agentapi.OpCreate
-	if r.Kind() == Message {
-		op = agentapi.OpMessage
-	}
+// post sends the request, and classifies what became of it.
+func (o *Operation) post(ctx context.Context) Outcome {
 	if err := o.Prove(); err != nil {
-		return nil, &agentapi.Error{Op: op, Class: agentapi.ErrNotSent, Err: err}
+		return Outcome{Result: NoEffect, Err: err}
 	}
-	if op == agentapi.OpMessage {
-		return o.sender.Client.SendMessage(ctx, r.Project, r.JobID, r.Body.Prompt, o)
+	r, client := o.Request, o.sender.Client
+	if r.Kind() == Message {
+		return o.outcome(client.SendMessage(ctx, r.Project, r.JobID, r.Body.Prompt, o))
 	}
-	return o.sender.Client.CreateJob(ctx, r.Project, r.Body, o)
+	return o.outcome(client.CreateJob(ctx, r.Project, r.Body, o))
+}
+
+// outcome classifies what became of a POST. An error of an unexpected kind says nothing about it.
+func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
+	_, isBeyond := errors.AsType[*LimitError](err)
+	switch {
+	case err == nil:
+		return Outcome{Result: Accepted, Job: job, JobID: job.ID}
+	case errors.Is(err, journal.ErrTaken):
+		return Outcome{Result: lookAgain}
+	case isBeyond:
+		return Outcome{Result: BeyondLimit, Err: err}
+	case errors.Is(err, agentapi.ErrNotSent), errors.Is(err, agentapi.ErrRefused):
+		return Outcome{Result: NoEffect, Err: err}
+	}
+	return Outcome{Result: Unknown, Err: err, JobID: o.Request.JobID, Record: o.Record()}
 }
 
 // Claim claims the name of the request, and counts it within the limit.
 func (o *Operation) Claim() error {
 	limits, kind := &o.sender.Limits, o.Request.Kind()
-	if o.isCounted {
+	if o.isWithinLimit {
 		return o.Call.Claim()
 	}
-	if err := limits.check(kind); err != nil { // nothing is written
+	if err := limits.take(kind, 0); err != nil { // nothing is written
 		return err
 	}
-	if err := o.Call.Claim(); err != nil { // the name may have a job to adopt, which counts for no limit
+	if err := o.Call.Claim(); err != nil { // the name may have a job to adopt
 		return err
 	}
-	if err := limits.take(kind); err != nil { // others were counted meanwhile
+	if err := limits.take(kind, 1); err != nil { // others were counted meanwhile
 		o.Withdrawn()
 		return err
 	}
-	o.isCounted = true
+	o.isWithinLimit = true
 	return nil
 }
 
-// outcome classifies what became of a POST. An error of an unexpected kind says nothing about it.
-func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
-	switch {
-	case err == nil:
-		return Outcome{Result: Accepted, Job: job}
-	case errors.Is(err, agentapi.ErrNotSent), errors.Is(err, agentapi.ErrRefused):
-		return Outcome{Result: NoEffect, Err: err}
+// follow does what the record of the name says. The result is Accepted if the request must be sent now.
+func (o *Operation) follow(ctx context.Context) Outcome {
+	record, err := o.Look(ctx)
+	if err != nil {
+		return Outcome{Result: JournalUnusable, Err: err}
 	}
-	return Outcome{Result: Unknown, Err: err, Record: o.Written()}
-}
-
-// follow does what a verdict says, unless that is to post the request.
-func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record *journal.Record) (Outcome, step) {
-	out := o.sender.foresee(ctx, o.Request, verdict, record, o.sender.Client.FindJob)
+	out, planned := o.sender.judge(ctx, o.Request, record, o.sender.Client.FindJob), o.Request.PlannedJob
 	switch {
-	case out.Result == Accepted:
-		return out, post
-	case out.Result == Adopted && o.Request.PlannedJob != "" && o.Request.PlannedJob != record.JobID:
-		return Outcome{Result: NotAdopted}, stop
+	case out.Result == Adopted && planned != "" && planned != record.JobID:
+		return Outcome{Result: NotAdopted}
 	case out.Result == Adopted:
-		return o.adopt(ctx, record)
+		out = o.adopt(ctx, record)
 	case out.Result == AlreadySent:
-		return o.readJob(ctx, AlreadySent, record), stop
+		return o.readJob(ctx, AlreadySent, record)
 	}
-	return out, stop
+	switch {
+	case out.Result != Accepted || planned == "":
+		return out
+	case o.Request.Kind() == Message:
+		return Outcome{Result: Closed}
+	}
+	return Outcome{Result: NotAdopted}
 }
 
 // adopt adopts the job of a create, and then reads it. In this order, no Delete of this apply frees the
 // name, whichever comes first. If the read fails, the next apply adopts the job.
-func (o *Operation) adopt(ctx context.Context, record *journal.Record) (out Outcome, then step) {
+func (o *Operation) adopt(ctx context.Context, record *journal.Record) Outcome {
 	err := o.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
-	isForgotten := !o.sender.Journal.Keeps()
 	switch {
 	case errors.Is(err, journal.ErrTaken):
-		return Outcome{}, lookAgain
+		return Outcome{Result: lookAgain}
 	case err != nil:
-		out, isForgotten = Outcome{Result: JournalUnusable, Err: err}, record.IsFree() // a Delete of this run has left it
-	default:
-		out = o.readJob(ctx, Adopted, record)
+		out := Outcome{Result: JournalUnusable, Err: err}
+		if record.IsFree() { // a Delete of this run has left the job, so only the state will know it
+			out.JobID = record.JobID
+		}
+		return out
 	}
+	out := o.readJob(ctx, Adopted, record)
 	switch {
-	case out.Err != nil && isForgotten:
+	case out.Err != nil && !o.sender.Journal.Keeps():
 		out.JobID = record.JobID // only the state will know it
 	case out.Err == nil && out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
-		return Outcome{}, post
+		return Outcome{Result: Accepted}
 	}
-	return out, stop
+	return out
 }
 
 // readJob reads the job of a record, which may be new, and not be found yet.
@@ -276,5 +255,5 @@ func (o *Operation) readJob(ctx context.Context, result Result, record *journal.
 	if err != nil {
 		return Outcome{Result: Unreadable, Record: record, Err: err}
 	}
-	return Outcome{Result: result, Job: job, Record: record}
+	return Outcome{Result: result, Job: job, JobID: job.ID, Record: record}
 }

@@ -25,15 +25,16 @@ import (
 
 // What is not known to have had no effect may have had one, and is not sent again.
 func TestOutcome(t *testing.T) {
-	for err, want := range map[error]Result{
-		nil: Accepted,
-		&agentapi.Error{Class: agentapi.ErrNotSent}:        NoEffect,
-		&agentapi.Error{Class: agentapi.ErrRefused}:        NoEffect,
-		&agentapi.Error{Class: agentapi.ErrUnknownOutcome}: Unknown,
-		io.EOF: Unknown,
+	for err, want := range map[error]Outcome{
+		nil: {Result: Accepted, JobID: "NEW"},
+		&agentapi.Error{Class: agentapi.ErrNotSent}:        {Result: NoEffect},
+		&agentapi.Error{Class: agentapi.ErrRefused}:        {Result: NoEffect},
+		&agentapi.Error{Class: agentapi.ErrUnknownOutcome}: {Result: Unknown, JobID: "J"},
+		io.EOF: {Result: Unknown, JobID: "J"},
 	} {
-		if got := new(Sender{Journal: journal.InMemory()}).Begin(t.Context(), Request{}).outcome(nil, err).Result; got != want {
-			t.Errorf("%v: %d, want %d", err, got, want)
+		o := new(Sender{Journal: journal.InMemory()}).Begin(t.Context(), Request{Wanted: journal.Wanted{JobID: "J"}})
+		if got := o.outcome(&agentapi.Job{ID: "NEW"}, err); got.Result != want.Result || got.JobID != want.JobID {
+			t.Errorf("%v: %+v, want %+v", err, got, want)
 		}
 	}
 }
@@ -42,10 +43,6 @@ func TestOutcome(t *testing.T) {
 func TestSend_proves(t *testing.T) {
 	store := fakes3.New(t)
 	store.IgnoreIfMatch = true
-	location, err := place.ParseURL(store.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	client := agentapi.New(agentapi.Config{
@@ -56,27 +53,38 @@ func TestSend_proves(t *testing.T) {
 			return nil, io.EOF
 		},
 	})
-	s := Sender{Client: client, Journal: journal.Open(new(cli.Process), journal.Options{Place: place.Place{Location: location}})}
+	s := Sender{Client: client, Journal: open(t, store)}
 	for _, job := range []string{"", "J"} {
 		r := Request{Wanted: journal.Wanted{Project: "p", Name: "n" + job, JobID: job, Prompt: "x"}, Body: agentapi.NewJob{Prompt: "x"}}
 		got := s.Begin(ctx, r).Send(ctx)
-		if _, isJournal := errors.AsType[*journal.Error](got.Err); got.Result != NoEffect || !isJournal || !errors.Is(got.Err, agentapi.ErrNotSent) {
+		if _, isJournal := errors.AsType[*journal.Error](got.Err); got.Result != NoEffect || !isJournal {
 			t.Errorf("%+v", got)
 		}
 	}
 }
 
-// If the store fails before an adoption is in it, only the state can keep a job whose name a Delete of this run has freed. Any other one
-// is adopted by the next apply.
+// open returns a journal of the run 1 in a store.
+func open(t *testing.T, store *fakes3.Server) *journal.Journal {
+	t.Helper()
+	location, err := place.ParseURL(store.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := &cli.Process{Run: "1", Self: cli.ProcessID{Start: "1"}, Ended: func(cli.ProcessID) bool { return false }}
+	return journal.Open(process, journal.Options{Place: place.Place{Location: location}})
+}
+
+// If the store fails before an adoption is in it, only the state can keep a job whose name a Delete of this run has freed; and so without
+// a journal, if the job cannot be read. Any other one is adopted by the next apply.
 func TestSend_cannotAdopt(t *testing.T) {
-	for name, want := range map[string]string{"left": "J", "had": ""} {
+	for name, want := range map[string]Outcome{
+		"left": {Result: JournalUnusable, JobID: "J"}, "had": {Result: JournalUnusable}, "in memory": {Result: Unreadable, JobID: "J"},
+	} {
 		store := fakes3.New(t)
-		location, err := place.ParseURL(store.URL)
-		if err != nil {
-			t.Fatal(err)
+		j := open(t, store)
+		if name == "in memory" {
+			j = journal.InMemory()
 		}
-		process := &cli.Process{Run: "1", Self: cli.ProcessID{Start: "1"}, Ended: func(cli.ProcessID) bool { return false }}
-		j := journal.Open(process, journal.Options{Place: place.Place{Location: location}})
 		r := Request{Wanted: journal.Wanted{Project: "p", Name: "n", Prompt: "x"}, PlannedJob: "J"}
 		call := j.Begin(t.Context(), r.Wanted)
 		if err := errors.Join(call.Claim(), call.BeforeBody()); err != nil {
@@ -89,47 +97,70 @@ func TestSend_cannotAdopt(t *testing.T) {
 			}
 		}
 		store.SetHook(func(r *http.Request) int { return map[bool]int{true: http.StatusForbidden}[fakes3.Op(r) == "write"] })
-		s := Sender{Journal: j} // a request to the service would panic
-		if got := s.Begin(t.Context(), r).Send(t.Context()); got.Result != JournalUnusable || got.JobID != want {
-			t.Errorf("%s: %+v, want the job %q", name, got, want)
+		interrupted, cancel := context.WithCancel(t.Context()) // so that no read works
+		cancel()
+		s := Sender{Journal: j, Client: agentapi.New(agentapi.Config{BaseURL: new(url.URL), MaxPollsPerSecond: 1})}
+		if got := s.Begin(t.Context(), r).Send(interrupted); got.Result != want.Result || got.JobID != want.JobID {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
 }
 
+// A limit that others have reached during a claim leaves no claim.
+func TestClaim_limitReached(t *testing.T) {
+	store := fakes3.New(t)
+	s := Sender{Journal: open(t, store)}
+	s.Limits.Limit[Create] = Limit{Setting: "max_new_jobs = 1", Max: 1}
+	store.SetHook(func(r *http.Request) int {
+		if fakes3.Op(r) == "write" {
+			_ = s.Limits.take(Create, 1)
+		}
+		return 0
+	})
+	err := s.Begin(t.Context(), Request{Wanted: journal.Wanted{Project: "p", Name: "n"}}).Claim()
+	records, err2 := s.Journal.All(t.Context())
+	if _, isLimit := errors.AsType[*LimitError](err); !isLimit || err2 != nil || len(records) != 1 || records[0].Claim != nil {
+		t.Errorf("%v, %+v, %v", err, records, err2)
+	}
+}
+
 func TestLimits_Plan(t *testing.T) {
-	create := func(name string) Request { return Request{Wanted: journal.Wanted{Name: name}} }
-	message := func(name string) Request { return Request{Wanted: journal.Wanted{Name: name, JobID: "job-" + name}} }
+	type plan struct {
+		Request
+		isSure bool
+	}
+	create := func(name string) plan { return plan{Request{Wanted: journal.Wanted{Name: name}}, true} }
+	message := func(name, job string) plan {
+		return plan{Request{Wanted: journal.Wanted{Name: name, JobID: job}}, true}
+	}
+	perhaps := func(p plan) plan { p.isSure = false; return p }
 	a, b, c, d, unnamed := create("a"), create("b"), create("c"), create("d"), create("")
 	jobs := func(most int64) [2]Limit { return [2]Limit{Create: {Setting: "max_new_jobs", Max: most}} }
 	messages := [2]Limit{Message: {Setting: "max_messages", Max: 1}}
 	for name, test := range map[string]struct {
-		limit  [2]Limit
-		plans  []Request
-		fails  int // the call that returns an error, from 1
-		unsure int // how many of the plans, the first ones, may send nothing
-		warns  int // the call that returns an error of which the plan is not sure
+		limit [2]Limit
+		plans []plan
+		fails int // the call that returns an error, from 1
+		warns int // the call that returns an error of which the plan is not sure
 	}{
-		"no limit":                    {plans: []Request{a, b}},
-		"none allowed":                {limit: jobs(0), plans: []Request{a, b}, fails: 1},
-		"one error for all beyond it": {limit: jobs(2), plans: []Request{a, b, c, d}, fails: 3},
-		"planned again":               {limit: jobs(2), plans: []Request{a, a, b, a, b}},
-		"names not known yet":         {limit: jobs(2), plans: []Request{unnamed, unnamed, unnamed}, fails: 3},
-		"not sure":                    {limit: jobs(2), plans: []Request{a, b, c, d}, unsure: 4, warns: 3},
-		"… of some of them":           {limit: jobs(2), plans: []Request{a, b, c, d}, unsure: 2, warns: 3},
-		"… and too many for sure":     {limit: jobs(1), plans: []Request{a, b, c, d}, unsure: 2, warns: 2, fails: 4},
-		"… and sure when planned again": {
-			limit: jobs(1), plans: []Request{a, b, a, b}, unsure: 2, warns: 2, fails: 4,
-		},
+		"no limit":                      {plans: []plan{a, b}},
+		"none allowed":                  {limit: jobs(0), plans: []plan{a, b}, fails: 1},
+		"one error for all beyond it":   {limit: jobs(2), plans: []plan{a, b, c, d}, fails: 3},
+		"planned again":                 {limit: jobs(2), plans: []plan{a, a, b, a, b}},
+		"names not known yet":           {limit: jobs(2), plans: []plan{unnamed, unnamed, unnamed}, fails: 3},
+		"not sure":                      {limit: jobs(2), plans: []plan{perhaps(a), perhaps(b), perhaps(c), perhaps(d)}, warns: 3},
+		"… of the first ones":           {limit: jobs(2), plans: []plan{perhaps(a), perhaps(b), c, d}, warns: 3},
+		"… of the last ones":            {limit: jobs(2), plans: []plan{a, b, perhaps(c), perhaps(d)}, warns: 3},
+		"… and too many for sure":       {limit: jobs(1), plans: []plan{perhaps(a), perhaps(b), c, d}, warns: 2, fails: 4},
+		"… and sure when planned again": {limit: jobs(1), plans: []plan{perhaps(a), perhaps(b), a, b}, warns: 2, fails: 4},
 		"messages, of which a refresh turns one into a replacement": {
-			limit: messages, plans: []Request{message("a"), message("a"), a, message("b"), message("a")}, fails: 5,
+			limit: messages, plans: []plan{message("a", "1"), message("a", "1"), a, message("b", "2"), message("a", "1")}, fails: 5,
 		},
-		"messages to imported jobs": {
-			limit: messages, plans: []Request{{Wanted: journal.Wanted{JobID: "1"}}, {Wanted: journal.Wanted{JobID: "1"}}, {Wanted: journal.Wanted{JobID: "2"}}}, fails: 3,
-		},
+		"messages to imported jobs": {limit: messages, plans: []plan{message("", "1"), message("", "1"), message("", "2")}, fails: 3},
 	} {
 		limits := Limits{Limit: test.limit}
-		for i, request := range test.plans {
-			err := limits.Plan(request, i >= test.unsure)
+		for i, plan := range test.plans {
+			err := limits.Plan(plan.Request, plan.isSure)
 			if (err != nil) != (i+1 == test.fails || i+1 == test.warns) || err != nil && err.IsSure != (i+1 == test.fails) {
 				t.Errorf("%s: call %d: %+v", name, i+1, err)
 			}
@@ -147,7 +178,7 @@ func TestLimits_concurrentCallers(t *testing.T) {
 			if planning.Plan(Request{Wanted: journal.Wanted{JobID: fmt.Sprint(i)}}, true) != nil {
 				refused.Add(1)
 			}
-			if applying.take(Message) == nil {
+			if applying.take(Message, 1) == nil {
 				allowed.Add(1)
 			}
 		})

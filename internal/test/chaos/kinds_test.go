@@ -49,7 +49,7 @@ const longerThanDrain = 5 * time.Second // shutdownDrain
 //   - X02: the state saved before the wait; a warning, not an error, after an
 //     interrupt. That the provider's part takes no 2 s is shown on fake clocks
 //     (TestAction_A02_interrupted).
-//   - X04: the claim before the POST, the id after it, Adopt in judge, the wait for the
+//   - X04: the claim before the POST, the id after it, Adopted in judge, the wait for the
 //     response of a living sender; cliGone, cliGoneDrain, and each signal that main ignores.
 //   - X08: the records that stay.
 func TestRounds(t *testing.T) {

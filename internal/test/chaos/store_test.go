@@ -118,7 +118,7 @@ func (w *workingDir) assertSettled() {
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
 			w.t.Errorf("%s: %v", file, err)
 		}
-		if r.Claim != nil && !r.Claim.IsMessage || !r.IsFree() && !has[r.JobID] {
+		if r.Claim != nil && !r.Claim.IsMessage() || !r.IsFree() && !has[r.JobID] {
 			w.t.Errorf("%s is no job's of the state: %s", file, text)
 		}
 	}

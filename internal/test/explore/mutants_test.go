@@ -47,41 +47,41 @@ func mutants() map[string]mutant {
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response"},
 
-		"an unknown create stops":    {"journal/judge.go", "	case r.IsUnknownCreate():\n		return UnknownCreate\n", "", create},
-		"the same request adopts":    {"journal/judge.go", "	case r.isFor(w):\n		return Adopt\n", "", create},
-		"a name has one running job": {"send/foresee.go", "	case (isActive || isPerhaps) && hasArguments: ", "	case (isActive || isPerhaps) && false: ", "state lost, edited"},
+		"an unknown create stops":    {"send/judge.go", "	case record.IsUnknownCreate():\n		out.Result = EarlierUnknown\n", "", create},
+		"the same request adopts":    {"send/judge.go", "		out.Result = Adopted\n", "		out.Result = Accepted\n", create},
+		"a name has one running job": {"send/judge.go", "	case (isActive || isPerhaps) && hasArguments: ", "	case (isActive || isPerhaps) && false: ", "state lost, edited"},
 		"a job whose message is new runs": {
-			"send/foresee.go", "err == nil && record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt)\n", "false\n", "message, then the state lost, edited",
+			"send/judge.go", "err == nil && record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt)\n", "false\n", "message, then the state lost, edited",
 		},
-		"a request given up sends":   {"journal/judge.go", "	case r.Last == nil, j.isGivenUp(r), ", "	case r.Last == nil, ", "create, and a decision"},
+		"a request given up sends":   {"send/judge.go", "	case record.Last == nil, isGivenUp, ", "	case record.Last == nil, ", "create, and a decision"},
 		"a job given up is replaced": {"job/decide.go", "	case e.isGivenUp, hasFailed", "	case hasFailed", "forget"},
 		"a finished job that refuses a message is replaced": {
 			"job/apply.go", "	c.marks.message.IsClosed, outcome.BecameClosed = true, true\n", "	outcome.BecameClosed = true\n", "closed job",
 		},
 		"a message goes to the job that the name has": {
-			"journal/judge.go", "	case r.JobID != w.JobID && !j.isGivenUp(r):\n		return OtherJob\n", "", "older state, after -replace, edited",
+			"send/judge.go", "	case isOther && !isGivenUp:\n		return OtherJob\n", "", "older state, after -replace, edited",
 		},
 		"a message does not hide an unknown create": {
-			"journal/judge.go", "r.Released && r.JobID != w.JobID:", "r.Released && r.JobID != w.JobID, r.IsUnknownCreate():", "older state, after -replace, edited",
+			"send/judge.go", "record.Released && isOther:", "record.Released && isOther, record.IsUnknownCreate():", "older state, after -replace, edited",
 		},
 		"a killed replacement does not hide a message": {
-			"journal/judge.go", "r.Last == nil, r.Released && r.JobID != w.JobID:", "r.IsFree():", "message, then -replace, remote state",
+			"send/judge.go", "record.Last == nil, record.Released && isOther:", "record.IsFree():", "message, then -replace, remote state",
 		},
-		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return UnknownMessage\n	}\n	return AlreadySent\n", "	}\n	return Send\n", message},
-		"a claim that is over may have been sent":    {"journal/judge.go", "	return r.withUnknown()\n", "	s := *r\n	s.Claim = nil\n	return &s\n", create},
+		"a message of an earlier run counts as sent": {"send/judge.go", "	case record.Last.Unknown:\n		return EarlierUnknown\n	}\n	return AlreadySent\n", "	}\n	return Accepted\n", message},
+		"a claim that is over may have been sent":    {"journal/journal.go", "		return r.withUnknown()\n", "		s := *r\n		s.Claim = nil\n		return &s\n", create},
 		"a request waits for the claim of another run": {
-			"journal/call.go", "c.journal.settled(ctx, c.wanted.Project, c.wanted.Name, func() error { return sleep.For(ctx, pollInterval) })\n",
-			"c.journal.get(ctx, c.wanted.Project, c.wanted.Name)\n	r = c.journal.settle(r)\n", "late response",
+			"journal/call.go", "	r, text, err := c.journal.settled(ctx, c.wanted.Project, c.wanted.Name)\n",
+			"	r, text, err := c.journal.read(ctx, c.text.Key)\n	if r != nil && r.Claim != nil {\n		r = r.withUnknown()\n	}\n", "late response",
 		},
 		"a Delete waits for the claim of another run": {
-			"journal/journal.go", "j.settled(ctx, o.Project, o.Name, pause)", "j.get(ctx, o.Project, o.Name); _ = pause", "message, then a destroy",
+			"journal/journal.go", "		r, text, err := j.settled(ctx, project, name)\n", "		r, text, err := j.read(ctx, key(project, name))\n		if r == nil {\n			r = &Record{Project: project, Name: name}\n		}\n", "message, then a destroy",
 		},
-		"a plan counts the claim of another run as sent": {"send/foresee.go", " || r == EarlierUnknown || r == Waiting }", " || r == EarlierUnknown }", "message that fails"},
+		"a plan counts the claim of another run as sent": {"send/judge.go", " || r == EarlierUnknown || r == Waiting }", " || r == EarlierUnknown }", "message that fails"},
 
 		"no POST without a claim":                                    {"journal/call.go", "		c.taken++\n	}\n	return err\n", "		c.taken++\n	}\n	return nil\n", create},
-		"a claim replaces only what was read":                        {"journal/call.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
+		"a claim replaces only what was read":                        {"journal/journal.go", "slices.Contains(own, other.Write)", "true", create},
 		"nothing is sent before the store has proved its conditions": {"journal/journal.go", "	err := j.store.Prove(ctx)\n", "	var err error\n", create},
-		"the response is recorded before it is used":                 {"journal/call.go", "	r.setLast(r.Claim, jobID)\n	c.keep(&r)\n", "	r.setLast(r.Claim, jobID)\n	c.letExit()\n", create},
+		"the response is recorded before it is used":                 {"journal/call.go", "	r.setLast(r.Claim, jobID)\n	c.persist(&r)\n", "	r.setLast(r.Claim, jobID)\n	c.letExit()\n", create},
 		"an outcome is offered until the store takes it":             {"journal/call.go", "	if !c.mustRetry(c.write(ctx, r)) {", "	if c.mustRetry(c.write(ctx, r)); true {", "long creates, remote state"},
 		"an adoption is recorded": {
 			"journal/call.go", "	return c.write(context.WithoutCancel(c.ctx), &r)\n", "	return nil\n", "two aliases, one name, one destroyed",
@@ -91,11 +91,11 @@ func mutants() map[string]mutant {
 			"job/plan.go", "	case foreseen.Result.Sends():\n", "	case foreseen.Result.Sends():\n		_ = p.Sender.Begin(ctx, request).Adopt()\n", "-replace only planned",
 		},
 		"an adoption is recorded before its job is read": {
-			"send/send.go", "	err := o.Adopt() ", "	if out = o.readJob(ctx, Adopted, record); out.Err != nil {\n		return out, stop\n	}\n	err := o.Adopt() ", "other address and alias",
+			"send/send.go", "	err := o.Adopt() ", "	if out := o.readJob(ctx, Adopted, record); out.Err != nil {\n		return out\n	}\n	err := o.Adopt() ", "other address and alias",
 		},
 		"a taint keeps the job":                {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.MayBeSame:\n", "taint"},
 		"what may be the same keeps the job":   {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
-		"a Delete gives a lost record its job": {"journal/journal.go", "			j.restore(r, o)\n		}\n		if isWanted", "		}\n		if isWanted", "life: triggers known late, without a journal"},
+		"a Delete gives a lost record its job": {"journal/journal.go", "isLost && restores && o.PromptHash", "false && isLost && restores && o.PromptHash", "life: triggers known late, without a journal"},
 		"what replaces a closed job may be the same": {
 			"job/decide.go", "		hasUnknown = hasUnknown || e.plan.promptText().IsUnknown()\n", "", "life: the prompt for an archived job is known late",
 		},
@@ -103,14 +103,14 @@ func mutants() map[string]mutant {
 		"a plan that may retry promises no adoption":      {"job/plan.go", "options.onFailure == onRetry || options.mayRetry\n", "options.onFailure == onRetry\n", "life: an adoption was promised, and on_failure was not known"},
 		"an apply replaces no job that its plan has kept": {"job/plan.go", "isGivenUp:    isGivenUp && isRead,", "isGivenUp:    isGivenUp,", "life: a job is given up when its plan is applied"},
 		"what this run has left stops another prompt": {
-			"journal/judge.go", "r.Released && !j.IsLeft(r):", "r.Released && !(j.IsLeft(r) && r.isFor(w)):", "life: a changed address, and another prompt for an active job, started a second one",
+			"send/judge.go", "record.Released && !s.Journal.IsLeft(record):", "record.Released && !(s.Journal.IsLeft(record) && record.HasArguments(r.Wanted) && record.Has(r.Prompt)):", "life: a changed address, and another prompt for an active job, started a second one",
 		},
 		"a job is left to a create of the same run": {"journal/journal.go", "		left = j.process.Run\n", "		left = \"\"\n", "other address and alias, destroyed first"},
-		"a job is left to no create of another run": {"journal/judge.go", "r.Left != \"\" && r.Left == j.process.Run }", "r.Left != \"\" }", "terraform destroy"},
+		"a job is left to no create of another run": {"journal/journal.go", "r.Left != \"\" && r.Left == j.process.Run }", "r.Left != \"\" }", "terraform destroy"},
 		"a destroy keeps what another object has adopted": {
-			"journal/journal.go", "isWanted = r.JobID == o.JobID && !r.IsFree() && !o.IsTainted && r.Holder != o.Holder\n", "isWanted = false\n", "two aliases, one name, one destroyed",
+			"journal/journal.go", "isWanted = !r.IsFree() && !o.IsTainted && r.Holder != o.Holder; !isWanted {\n", "!isWanted {\n", "two aliases, one name, one destroyed",
 		},
-		"a destroy releases": {"journal/journal.go", "		r.Released, r.Left = true, left\n", "		r.Left = left\n", "terraform destroy"},
+		"a destroy releases": {"journal/journal.go", "			r.Released, r.Left = true, left\n", "			r.Left = left\n", "terraform destroy"},
 		"a replacement without its journal fails": {
 			"job/resource.go", "	case err != nil && isReplaced: // the create", "	case false: // the create", "-replace",
 		},

@@ -145,7 +145,7 @@ func isUnknown(r journal.Record) bool {
 func (w *world) unknown() (ids []string) {
 	for _, r := range w.records() {
 		switch {
-		case r.Claim != nil && !r.Claim.IsMessage:
+		case r.Claim != nil && !r.Claim.IsMessage():
 			ids = append(ids, r.Claim.ID)
 		case r.IsUnknownCreate():
 			ids = append(ids, r.Last.ID)
@@ -188,7 +188,7 @@ func (w *world) describe(kind string, r *journal.Request, jobs map[string]int) s
 		return ""
 	}
 	prompt := slices.IndexFunc(prompts, func(p string) bool { return journal.Hash(r.ID, p) == r.Prompt })
-	return fmt.Sprintf(", %s message %t to %d triggers %.3s prompt %d unknown %t unsent %t alive %t age %d given up %t", kind, r.IsMessage, jobs[r.JobID],
+	return fmt.Sprintf(", %s message %t to %d triggers %.3s prompt %d unknown %t unsent %t alive %t age %d given up %t", kind, r.IsMessage(), jobs[r.JobID],
 		r.Arguments, prompt, r.Unknown, r.Unsent, w.alive(r.Sender), coarse(time.Since(r.SentAt)), strings.Contains(w.shown, r.ID))
 }
 

@@ -1,0 +1,99 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package send
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+)
+
+// What a request does because of the record of its name is decided here alone: an apply does it, and a
+// plan foresees it.
+
+// Sends reports whether an apply sends something, if this is what a plan foresees.
+func (r Result) Sends() bool { return r == Accepted }
+
+// Stops reports whether an apply waits, or fails until something changes, if this is what a plan
+// foresees.
+func (r Result) Stops() bool {
+	return r == EarlierUnknown || r == Running || r == OtherJob || r == Unreadable || r == Waiting
+}
+
+// Counts reports whether a message counts as sent, or may do so once the apply has waited.
+func (r Result) Counts() bool { return r == AlreadySent || r == EarlierUnknown || r == Waiting }
+
+// Foresee tells a plan what its apply would do: its Result is what that would return, and Accepted if it
+// would send. Without a record, and with an error of the journal, it would.
+func (s *Sender) Foresee(ctx context.Context, r Request) (Outcome, error) {
+	record, err := s.Journal.Peek(ctx, r.Project, r.Name)
+	return s.judge(ctx, r, record, s.Client.ReadJob), err
+}
+
+// reader reads a job.
+type reader func(ctx context.Context, projectID, jobID string) (*agentapi.Job, error)
+
+// judge decides what a request does because of the record of its name. It does not depend on the CLI's
+// state, but for the job that a plan replaces.
+func (s *Sender) judge(ctx context.Context, r Request, record *journal.Record, read reader) Outcome {
+	isGivenUp := record.Last != nil && s.Journal.IsGivenUp(record.Last.ID)
+	out := Outcome{Record: record}
+	switch {
+	case record.Claim != nil:
+		out.Result = Waiting
+	case r.Replaces != "" && r.Replaces == record.JobID: // the Delete frees the name
+		out.Result = Accepted
+	case r.Kind() == Message:
+		out.Result = judgeMessage(r, record, isGivenUp)
+	case record.Last == nil, isGivenUp, record.Released && !s.Journal.IsLeft(record):
+		out.Result = Accepted
+	case record.IsUnknownCreate():
+		out.Result = EarlierUnknown
+	case record.HasArguments(r.Wanted) && (r.IsPromptUnknown || record.Has(r.Prompt)):
+		out.Result = Adopted
+	default:
+		job, err := read(ctx, record.Project, record.JobID)
+		judgeBeside(r, job, err, &out)
+	}
+	if out.Result == EarlierUnknown {
+		out.JobID = r.JobID // a message may have arrived
+	}
+	return out
+}
+
+func judgeMessage(r Request, record *journal.Record, isGivenUp bool) Result {
+	isOther := record.JobID != r.JobID
+	switch {
+	case record.Last == nil, record.Released && isOther:
+		return Accepted // the record was lost, or is about an earlier job: the state has the job of the message
+	case isOther && !isGivenUp:
+		return OtherJob
+	case isOther, r.IsPromptUnknown, !record.Has(r.Prompt):
+		return Accepted
+	case record.Last.Unknown:
+		return EarlierUnknown
+	}
+	return AlreadySent
+}
+
+// judgeBeside decides about a create whose name has a job with another prompt or other arguments. It
+// sends, unless that job may be running with the same arguments.
+func judgeBeside(r Request, job *agentapi.Job, err error, out *Outcome) {
+	record := out.Record
+	hasArguments := record.HasArguments(r.Wanted)
+	isActive := err == nil && !job.Status.Terminal()
+	isPerhaps := err == nil && record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt)
+	out.Result = Accepted
+	switch {
+	case errors.Is(err, agentapi.ErrNotFound):
+	case err != nil && hasArguments:
+		out.Result, out.Err = Unreadable, err
+	case (isActive || isPerhaps) && hasArguments: // a name has no two running jobs with the same arguments
+		out.Result = Running
+	case err != nil, isActive, hasArguments && job.Status == agentapi.StatusCompleted:
+		out.Beside = record
+	}
+}

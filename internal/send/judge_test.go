@@ -1,0 +1,360 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package send
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+)
+
+// short is what an outcome is.
+func short(out Outcome) string {
+	text := map[Result]string{
+		Accepted: "sent", Adopted: "adopted", AlreadySent: "already sent", NoEffect: "no effect", Unknown: "unknown", EarlierUnknown: "earlier unknown",
+		Running: "running", OtherJob: "other job", Unreadable: "unreadable", JournalUnusable: "journal", BeyondLimit: "beyond limit",
+		NotAdopted: "not adopted", Closed: "closed", Waiting: "waiting",
+	}[out.Result]
+	if out.Beside != nil {
+		text += " beside it"
+	}
+	return text
+}
+
+// The table is the protocol: see docs/guides/reliability.md.
+func TestJudge(t *testing.T) {
+	const lastID = "last"
+	type edit = func(*journal.Record)
+	// has is the record of a job that was sent the prompt x, and is running.
+	has := func(job, prompt string, edits ...edit) *journal.Record {
+		r := &journal.Record{
+			Project: "p", Name: "n", JobID: job, Last: &journal.Request{ID: lastID, Prompt: journal.Hash(lastID, prompt), Arguments: journal.Hash("")},
+		}
+		for _, edit := range edits {
+			edit(r)
+		}
+		return r
+	}
+	released := func(r *journal.Record) { r.Released = true }
+	unknown := func(r *journal.Record) { r.Last.Unknown = true }
+	noted := func(r *journal.Record) { r.Last.Prompt = journal.PromptHash(r.JobID, "x") } // as a Delete notes it
+	isMessage := func(r *journal.Record) { r.Last.JobID = r.JobID }
+	empty := func(r *journal.Record) { r.JobID, r.Last = "", nil }
+	claimed := func(r *journal.Record) { r.Claim = new(journal.Request) }
+	left := func(by cli.Run) edit { return func(r *journal.Record) { r.Left = by } }
+
+	newJob := Request{Wanted: journal.Wanted{Project: "p", Name: "n", Prompt: "x"}}
+	changed := func(r Request, edit func(*Request)) Request { edit(&r); return r }
+	sameJob := changed(newJob, func(r *Request) { r.JobID = "J" })
+	triggered := changed(newJob, func(r *Request) { r.Arguments = "2" })
+	planned := func(r Request) Request { r.Prompt, r.IsPromptUnknown = "", true; return r }
+	replaces := func(job string) Request { return changed(newJob, func(r *Request) { r.Replaces = job }) }
+
+	for _, row := range []struct {
+		name    string
+		record  *journal.Record
+		request Request
+		forget  string
+		want    string
+	}{
+		// Creates, by the rows of the table.
+		{"nothing was accepted", has("", "", empty), newJob, "", "sent"},
+		{"released", has("J", "x", released), newJob, "", "sent"},
+		{"accepted, the same request", has("J", "x"), newJob, "", "adopted"},
+		{"… whose prompt the plan does not know", has("J", "x"), planned(newJob), "", "adopted"},
+		{"… after an unknown message with its prompt", has("J", "x", isMessage, unknown), newJob, "", "adopted"},
+		{"… noted by a Delete", has("J", "", noted), newJob, "", "adopted"},
+		{"accepted, another prompt", has("J", "y"), newJob, "", "running"},
+		{"… noted by a Delete", has("J", "", noted), changed(newJob, func(r *Request) { r.Prompt = "y" }), "", "running"},
+		{"… another request was forgotten", has("J", "y"), newJob, "other", "running"},
+		{"… of an unknown message", has("J", "y", isMessage, unknown), newJob, "", "running"},
+		{"accepted, forgotten", has("J", "x"), newJob, lastID, "sent"},
+		{"accepted, other triggers", has("J", "x"), triggered, "", "sent beside it"},
+		{"… whose prompt the plan does not know", has("J", "x"), planned(triggered), "", "sent beside it"},
+		{"pending", has("", "", empty, claimed), newJob, "", "waiting"},
+		{"… over a job that was forgotten", has("J", "x", claimed), newJob, lastID, "waiting"},
+		{"an unknown create", has("", "x", unknown), newJob, "", "earlier unknown"},
+		{"… of other triggers", has("", "x", unknown), triggered, "", "earlier unknown"},
+		{"… that was forgotten", has("", "x", unknown), newJob, lastID, "sent"},
+		{"left by this run", has("J", "x", released, left("me")), newJob, "", "adopted"},
+		{"… whose prompt the plan does not know", has("J", "x", released, left("me")), planned(newJob), "", "adopted"},
+		{"… and another prompt", has("J", "y", released, left("me")), newJob, "", "running"},
+		{"… and other triggers", has("J", "x", released, left("me")), triggered, "", "sent beside it"},
+		{"… and forgotten", has("J", "x", released, left("me")), newJob, lastID, "sent"},
+		{"… and nothing was accepted", has("", "", empty, left("me")), newJob, "", "sent"},
+		{"… with its name, another prompt", has("J", "y", left("me")), newJob, "", "running"},
+		{"left by another run", has("J", "x", released, left("other")), newJob, "", "sent"},
+		{"… with its name", has("J", "x", left("other")), newJob, "", "adopted"},
+		// Until an apply has run, only its plan knows that a Delete frees the name for a create.
+		{"replaces the job", has("J", "x"), replaces("J"), "", "sent"},
+		{"… and has another prompt", has("J", "y"), replaces("J"), "", "sent"},
+		{"… and another run's response is awaited", has("J", "x", claimed), replaces("J"), "", "waiting"},
+		{"replaces another job", has("J", "x"), replaces("K"), "", "adopted"},
+
+		// Messages to J.
+		{"message: nothing was accepted", has("", "", empty), sameJob, "", "sent"},
+		{"message: released, and its run was killed", has("J", "x", released, isMessage, unknown), sameJob, "", "earlier unknown"},
+		{"message: … with another prompt", has("J", "y", released), sameJob, "", "sent"},
+		{"message: accepted", has("J", "x", isMessage), sameJob, "", "already sent"},
+		{"message: noted by a Delete", has("J", "", noted), sameJob, "", "already sent"},
+		{"message: unknown", has("J", "x", isMessage, unknown), sameJob, "", "earlier unknown"},
+		{"N13 message: pending", has("J", "y", claimed), sameJob, "", "waiting"},
+		{"message: another prompt", has("J", "y", isMessage), sameJob, "", "sent"},
+		{"message: another prompt, unknown", has("J", "y", isMessage, unknown), sameJob, "", "sent"},
+		{"message: the plan does not know the prompt", has("J", "x", isMessage), planned(sameJob), "", "sent"},
+		{"message: another job", has("K", "x"), sameJob, "", "other job"},
+		{"message: … that was forgotten", has("K", "x"), sameJob, lastID, "sent"},
+		{"message: … released", has("K", "x", released), sameJob, "", "sent"},
+		{"message: an unknown create", has("", "x", unknown), sameJob, "", "other job"},
+	} {
+		process := &cli.Process{Run: "me"}
+		s := Sender{Journal: journal.Open(process, journal.Options{Forget: []string{row.forget}})}
+		out := s.judge(t.Context(), row.request, row.record, func(_ context.Context, project, job string) (*agentapi.Job, error) {
+			if project != "p" || job != "J" {
+				t.Errorf("reads %s of %s", job, project)
+			}
+			return &agentapi.Job{ID: job, Status: agentapi.StatusActive}, nil
+		})
+		if got := short(out); got != row.want || out.Record != row.record || out.Job != nil {
+			t.Errorf("%s: %s, %+v, want %s", row.name, got, out, row.want)
+		}
+		if isPerhapsSent := row.want == "earlier unknown" && row.request.JobID == "J"; isPerhapsSent != (out.JobID != "") {
+			t.Errorf("%s: the state is told of %q", row.name, out.JobID)
+		}
+	}
+}
+
+// What the job of the record decides of a create with another prompt or other arguments: whether it stops, or what a plan says.
+func TestJudge_beside(t *testing.T) {
+	const none, message, recent = "", "message", "recent message"
+	const beside = "sent beside it"
+	gone, down := &agentapi.Error{Op: agentapi.OpGet, StatusCode: 404}, &agentapi.Error{Class: agentapi.ErrUnavailable}
+	for _, row := range []struct {
+		job  any    // its status, or an error
+		last string // the request that the job was sent last, if it was no create
+		same string // with the same arguments
+		not  string // with others
+	}{
+		{agentapi.StatusActive, none, "running", beside},
+		{agentapi.Status("of a later service"), none, "running", beside},
+		{agentapi.Status(""), none, "running", beside},
+		{agentapi.StatusCompleted, none, beside, "sent"},
+		{agentapi.StatusFailed, none, "sent", "sent"},
+		{agentapi.StatusArchived, none, "sent", "sent"},
+		{agentapi.StatusCompleted, message, beside, "sent"},
+		{agentapi.StatusCompleted, recent, "running", "sent"}, // the status may be that of before the message
+		{agentapi.StatusFailed, recent, "running", "sent"},
+		{gone, none, "sent", "sent"},
+		{gone, recent, "sent", "sent"},
+		{down, none, "unreadable", beside},
+		{down, recent, "unreadable", beside},
+	} {
+		for arguments, want := range map[string]string{"": row.same, "others": row.not} {
+			record := &journal.Record{JobID: "J", Last: &journal.Request{
+				Arguments: journal.Hash(""), SentAt: time.Now().Add(-agentapi.Grace),
+			}}
+			if row.last != none {
+				record.Last.JobID = "J"
+			}
+			if row.last == recent {
+				record.Last.SentAt = time.Now()
+			}
+			out, job := Outcome{Record: record}, &agentapi.Job{ID: "J"}
+			job.Status, _ = row.job.(agentapi.Status)
+			err, _ := row.job.(error)
+			judgeBeside(Request{Wanted: journal.Wanted{Arguments: arguments}}, job, err, &out)
+			got := short(out)
+			if got != want || (out.Err != nil) != (out.Result == Unreadable) {
+				t.Errorf("%v, %s, arguments %q: %s, %v, want %s", row.job, row.last, arguments, got, out.Err, want)
+			}
+		}
+	}
+}
+
+// service has one job, J, and starts new ones. It notes each request, and of a read whether the journal showed an adoption by then.
+type service struct {
+	status  string // of J: a status, or that of a response
+	journal *journal.Journal
+
+	mu       sync.Mutex
+	requests []string
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	_, text, _ := strings.Cut(string(body), `"prompt":"`)
+	prompt, _, _ := strings.Cut(text, `"`)
+	if s.status == "429" {
+		s.status = ""
+		http.Error(w, "{}", http.StatusTooManyRequests)
+		return
+	}
+	switch isMessage := strings.HasSuffix(r.URL.Path, "/message"); {
+	case isMessage:
+		s.requests = append(s.requests, "message "+prompt)
+		_, _ = io.WriteString(w, `{"id":"J","status":"active"}`)
+	case r.Method == http.MethodPost:
+		s.requests = append(s.requests, "create "+prompt)
+		_, _ = io.WriteString(w, `{"id":"NEW","status":"active"}`)
+	default:
+		read := "read " + r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+		if records, err := s.journal.All(r.Context()); err != nil || len(records) == 1 && records[0].Holder != "" {
+			read += ", adopted"
+		}
+		s.requests = append(s.requests, read)
+		if len(s.status) == 3 {
+			http.Error(w, "{}", map[string]int{"404": 404, "503": 503}[s.status])
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"id":"J","status":%q}`, s.status)
+	}
+}
+
+// took are the requests since it was called last, and each that is repeated only once.
+func (s *service) took() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	requests := slices.Compact(s.requests)
+	s.requests = nil
+	return requests
+}
+
+// An apply does what its plan has foreseen, and sends nothing else. What it adopts is in the journal before the job is read, so that
+// no Delete of the same apply frees the name.
+func TestSend_foreseen(t *testing.T) {
+	earlier := func(w journal.Wanted, end func(*journal.Call)) func(*testing.T, *journal.Journal) {
+		return func(t *testing.T, j *journal.Journal) {
+			c := j.Begin(t.Context(), w)
+			_, err := c.Look(t.Context())
+			if err := errors.Join(err, c.Claim(), c.BeforeBody()); err != nil {
+				t.Fatal(err)
+			}
+			end(c)
+		}
+	}
+	named := journal.Wanted{Project: "p", Name: "n", Prompt: "x"}
+	accepted := func(job string) func(*journal.Call) { return func(c *journal.Call) { c.Accepted(job) } }
+	created, toJ := named, named
+	toJ.JobID = "J"
+	hasX := earlier(created, accepted("J"))
+	hasY := earlier(journal.Wanted{Project: "p", Name: "n", Prompt: "y"}, accepted("J"))
+	nothing := func(*testing.T, *journal.Journal) {}
+	left := func(t *testing.T, j *journal.Journal) {
+		hasX(t, j)
+		if _, err := j.Free(t.Context(), journal.Object{Project: "p", Name: "n", JobID: "J"}, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create, message := Request{Wanted: created}, Request{Wanted: toJ}
+	with := func(r Request, edit func(*Request)) Request { edit(&r); return r }
+	retry := with(create, func(r *Request) { r.RetryFailed = true })
+	promised := func(job string) Request { return with(create, func(r *Request) { r.PlannedJob = job }) }
+	const none = ""
+
+	for name, row := range map[string]struct {
+		before   func(*testing.T, *journal.Journal) // by the same run: it has not ended
+		status   string
+		request  Request
+		plan     string
+		result   string // of the apply; empty: as planned
+		requests []string
+	}{
+		"no record, after a 429":      {nothing, "429", create, "sent", "", []string{"create x"}},
+		"no record":                   {nothing, none, create, "sent", "", []string{"create x"}},
+		"the same request":            {hasX, "completed", create, "adopted", "", []string{"read J, adopted"}},
+		"… whose job has failed":      {hasX, "failed", create, "adopted", "", []string{"read J, adopted"}},
+		"… and is retried":            {hasX, "failed", retry, "adopted", "sent", []string{"read J, adopted", "create x"}},
+		"… whose job cannot be read":  {hasX, "503", create, "adopted", "unreadable", []string{"read J, adopted"}},
+		"… as promised":               {hasX, "completed", promised("J"), "adopted", "", []string{"read J, adopted"}},
+		"… another one was promised":  {hasX, "completed", promised("K"), "adopted", "not adopted", nil},
+		"one was promised, no record": {nothing, none, promised("K"), "sent", "not adopted", nil},
+		"left by this run":            {left, "completed", create, "adopted", "", []string{"read J, adopted"}},
+		"another prompt, running":     {hasY, "active", create, "running", "", []string{"read J"}},
+		"another prompt, completed":   {hasY, "completed", create, "sent beside it", "", []string{"read J", "create x"}},
+		"an unknown create":           {earlier(created, (*journal.Call).Unknown), none, create, "earlier unknown", "", nil},
+		"a claim": {
+			earlier(created, func(c *journal.Call) { time.AfterFunc(5*time.Second, func() { c.Accepted("J") }) }),
+			"active", create, "waiting", "adopted", []string{"read J, adopted"},
+		},
+		"message":                      {earlier(created, accepted("J")), none, with(message, func(r *Request) { r.Prompt = "y" }), "sent", "", []string{"message y"}},
+		"message: sent before":         {earlier(toJ, accepted("J")), "active", message, "already sent", "", []string{"read J"}},
+		"message: its job is closed":   {nothing, none, with(message, func(r *Request) { r.PlannedJob = "J" }), "sent", "closed", nil},
+		"message: … and it was sent":   {earlier(toJ, accepted("J")), "failed", with(message, func(r *Request) { r.PlannedJob = "J" }), "already sent", "", []string{"read J"}},
+		"message: … and may have been": {earlier(toJ, (*journal.Call).Unknown), none, with(message, func(r *Request) { r.PlannedJob = "J" }), "earlier unknown", "", nil},
+	} {
+		for _, most := range []int64{1, 0} {
+			t.Run(fmt.Sprint(name, ", limit ", most), func(t *testing.T) {
+				dir := t.TempDir()
+				synctest.Test(t, func(t *testing.T) {
+					open := func() *journal.Journal {
+						process := &cli.Process{Run: "1", Self: cli.ProcessID{Start: "1"}, Ended: func(cli.ProcessID) bool { return false }}
+						return journal.Open(process, journal.Options{Place: place.Place{Location: place.Location{Folder: dir}}, RequestTimeout: time.Second})
+					}
+					row.before(t, open())
+					played := &service{status: row.status, journal: open()}
+					wire := faultserver.New(t, played, faultserver.Options{InMemory: true})
+					base, err := url.Parse(wire.URL)
+					if err != nil {
+						t.Fatal(err)
+					}
+					run := func() *Sender {
+						client := agentapi.New(agentapi.Config{
+							BaseURL: base, Key: agentapi.NewKey("key"), RequestTimeout: time.Second, MaxPollsPerSecond: 1, Dial: wire.Dial,
+						})
+						s := &Sender{Client: client, Journal: open()}
+						for kind := range s.Limits.Limit {
+							s.Limits.Limit[kind] = Limit{Setting: "a limit", Max: most}
+						}
+						return s
+					}
+					row.request.Body.Prompt = row.request.Prompt
+
+					foreseen, err := run().Foresee(t.Context(), row.request)
+					if plan := short(foreseen); plan != row.plan || err != nil {
+						t.Errorf("a plan foresees %s, %v, want %s", plan, err, row.plan)
+					}
+					isPost := func(request string) bool { return !strings.HasPrefix(request, "read") }
+					if requests := played.took(); slices.ContainsFunc(requests, isPost) {
+						t.Errorf("a plan sends %q", requests)
+					}
+
+					result, requests := cmp.Or(row.result, row.plan), row.requests
+					if most == 0 && strings.HasPrefix(result, "sent") { // what is adopted, and what stops, counts for no limit
+						result, requests = "beyond limit", slices.DeleteFunc(slices.Clone(requests), isPost)
+					}
+					out := run().Begin(t.Context(), row.request).Send(t.Context())
+					if got := short(out); got != result {
+						t.Errorf("an apply: %s, %v, want %s", got, out.Err, result)
+					}
+					if records, err := open().All(t.Context()); err != nil || len(records) > 0 && records[0].Claim != nil {
+						t.Errorf("a claim is left: %+v, %v", records, err)
+					}
+					if diff := gocmp.Diff(requests, played.took(), gocmp.Transformer("none", func(r []string) string { return strings.Join(r, "; ") })); diff != "" {
+						t.Errorf("requests (-want +got):\n%s", diff)
+					}
+				})
+			})
+		}
+	}
+}
