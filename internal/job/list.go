@@ -61,7 +61,7 @@ func (l *jobList) isReady(req list.ListRequest, diags *diag.Diagnostics) bool {
 // outcome: the CLI groups equal warnings.
 func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (found []*journal.Record) {
 	j := l.provider.Sender.Journal
-	if !j.Keeps() {
+	if !j.IsDurable() {
 		addError(diags, wording.NotListed.Of(wording.Job{}, nil))
 	}
 	records, err := j.All(ctx)

@@ -100,8 +100,8 @@ func (c *Call) Claim() error {
 
 // claim is the request that this process is about to send. In a folder, where a write costs next to
 // nothing, it counts as not sent until BeforeBody has recorded that.
-func (j *Journal) claim(w Wanted) *Request {
-	e := j.newRequest(w.Arguments)
+func (j *Journal) claim(w Wanted) *Entry {
+	e := j.newEntry(w.Arguments)
 	e.JobID, e.Prompt, e.Unsent = w.JobID, Hash(e.ID, w.Prompt), j.store.IsLocal()
 	e.Deadline = e.SentAt.Add(3*writeTime + j.RequestTimeout)
 	return e

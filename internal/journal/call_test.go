@@ -63,16 +63,16 @@ func TestSettle(t *testing.T) {
 // A wait ends with the call, with the deadline, and at the latest after as long as the claim can last, by the own clock.
 func TestLook_N06_waits(t *testing.T) {
 	for name, row := range map[string]struct {
-		change func(*Request)
+		change func(*Entry)
 		want   string // empty: an error
 		after  time.Duration
 	}{
-		"until the deadline":        {func(*Request) {}, "create?", 61 * time.Second},
-		"X15 its clock is ahead":    {func(r *Request) { r.SentAt, r.Deadline = r.SentAt.Add(time.Hour), r.Deadline.Add(time.Hour) }, "create?", 61 * time.Second},
-		"its clock is behind":       {func(r *Request) { r.SentAt, r.Deadline = r.SentAt.Add(-time.Hour), r.Deadline.Add(-time.Hour) }, "create?", 0},
-		"another claim follows":     {func(*Request) {}, "create?", 91 * time.Second},
-		"X16 the call is cancelled": {func(*Request) {}, "", 10 * time.Second},
-		"the store has vanished":    {func(*Request) {}, "", opTimeout},
+		"until the deadline":        {func(*Entry) {}, "create?", 61 * time.Second},
+		"X15 its clock is ahead":    {func(r *Entry) { r.SentAt, r.Deadline = r.SentAt.Add(time.Hour), r.Deadline.Add(time.Hour) }, "create?", 61 * time.Second},
+		"its clock is behind":       {func(r *Entry) { r.SentAt, r.Deadline = r.SentAt.Add(-time.Hour), r.Deadline.Add(-time.Hour) }, "create?", 0},
+		"another claim follows":     {func(*Entry) {}, "create?", 91 * time.Second},
+		"X16 the call is cancelled": {func(*Entry) {}, "", 10 * time.Second},
+		"the store has vanished":    {func(*Entry) {}, "", opTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestLook_N06_waits(t *testing.T) {
 				case "another claim follows":
 					time.AfterFunc(30*time.Second, func() {
 						later := r
-						later.Claim = &Request{ID: claimID, Sender: r.Claim.Sender, SentAt: time.Now(), Deadline: time.Now().Add(61 * time.Second)}
+						later.Claim = &Entry{ID: claimID, Sender: r.Claim.Sender, SentAt: time.Now(), Deadline: time.Now().Add(61 * time.Second)}
 						w.write(t, &later)
 					})
 				case "the store has vanished":
@@ -427,8 +427,8 @@ func TestDamagedRecord(t *testing.T) {
 		func(r *Record) { r.Last.ID = hostile },
 		func(r *Record) { r.Last.ID = "" },
 		func(r *Record) { r.Last.JobID = hostile },
-		func(r *Record) { r.Claim = &Request{ID: hostile} },
-		func(r *Record) { r.Claim = &Request{ID: claimID, JobID: hostile} },
+		func(r *Record) { r.Claim = &Entry{ID: hostile} },
+		func(r *Record) { r.Claim = &Entry{ID: claimID, JobID: hostile} },
 	} {
 		r := has("J")
 		r.Format = format

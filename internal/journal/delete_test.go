@@ -187,7 +187,7 @@ func TestInMemory(t *testing.T) {
 	call := claim(t, j, create("m", "x"))
 	call.Unknown()
 	want(t, "unknown", short(call.Record()), "create?")
-	if id := call.Record().Last.ID + j.LastRequest(t.Context(), "p", "n", "J"); id != "" || j.Keeps() {
-		t.Errorf("request %q, kept: %t", id, j.Keeps())
+	if id := call.Record().Last.ID + j.LastRequest(t.Context(), "p", "n", "J"); id != "" || j.IsDurable() {
+		t.Errorf("request %q, kept: %t", id, j.IsDurable())
 	}
 }

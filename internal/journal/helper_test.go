@@ -87,7 +87,7 @@ func (w *World) record(t *testing.T) string {
 
 // short is "JOB REQUEST, claim REQUEST", where ? is an unknown outcome.
 func short(r *Record) string {
-	request := func(r *Request) string {
+	request := func(r *Entry) string {
 		text := map[bool]string{true: "message", false: "create"}[r.IsMessage()]
 		if r.Unknown {
 			text += "?"
@@ -312,7 +312,7 @@ const lastID, claimID = "lastlastlastlast", "claimclaimclaimc"
 
 // has is a record of an earlier run: of a create with the prompt x that the service has accepted.
 func has(job string, edits ...func(*Record)) *Record {
-	r := &Record{Project: "p", Name: "n", JobID: job, Last: &Request{ID: lastID, Prompt: Hash(lastID, "x"), Arguments: Hash("")}}
+	r := &Record{Project: "p", Name: "n", JobID: job, Last: &Entry{ID: lastID, Prompt: Hash(lastID, "x"), Arguments: Hash("")}}
 	for _, edit := range edits {
 		edit(r)
 	}
@@ -332,7 +332,7 @@ func left(by cli.Run) func(*Record) { return func(r *Record) { r.Left = by } }
 // claimed is a record under the claim of a sender, which is sent unless it says otherwise.
 func claimed(sender, job string, edits ...func(*Record)) func(*Record) {
 	return func(r *Record) {
-		r.Claim = &Request{
+		r.Claim = &Entry{
 			ID: claimID, JobID: job, Prompt: Hash(claimID, "x"), Arguments: Hash(""), Sender: cli.ProcessID{Start: sender},
 			SentAt: time.Now(), Deadline: time.Now().Add(time.Minute),
 		}

@@ -76,8 +76,8 @@ func InMemory() *Journal {
 	return New(new(store.Memory), &cli.Process{Run: "this", Ended: func(cli.ProcessID) bool { return false }}, Options{})
 }
 
-// Keeps reports whether the journal outlives the process.
-func (j *Journal) Keeps() bool {
+// IsDurable reports whether the journal outlives the process.
+func (j *Journal) IsDurable() bool {
 	_, isMemory := j.store.(*store.Memory)
 	return !isMemory
 }
@@ -101,7 +101,7 @@ func (j *Journal) read(ctx context.Context, key string) (*Record, store.Text, er
 	if err != nil || !text.Exists() {
 		return nil, text, j.failed("read", err)
 	}
-	r, err := decode(text.Body, key, j.Keeps())
+	r, err := decode(text.Body, key, j.IsDurable())
 	if err != nil {
 		return nil, text, j.failed("read", fmt.Errorf("%s: %w", j.store.Name(key), err))
 	}
@@ -259,7 +259,7 @@ func (j *Journal) editFor(ctx context.Context, o Object, restores bool, change f
 	}
 	return j.edit(ctx, o.Project, o.Name, func(r *Record) (isChanged bool) {
 		if isLost := r.JobID != o.JobID && r.IsFree() && !j.IsLeft(r); isLost && restores && o.PromptHash != "" {
-			entry := j.newRequest(o.Arguments)
+			entry := j.newEntry(o.Arguments)
 			entry.Prompt = o.PromptHash
 			r.setLast(entry, o.JobID)
 			r.Holder = o.Holder
@@ -290,10 +290,10 @@ func (j *Journal) edit(ctx context.Context, project, name string, change func(*R
 	return j.failed("written", errConflicts)
 }
 
-// newRequest is a request that this process sends now, without its prompt.
-func (j *Journal) newRequest(arguments string) *Request {
-	e := &Request{Arguments: Hash(arguments), Sender: j.process.Self, SentAt: time.Now().UTC()}
-	if j.Keeps() {
+// newEntry is a request that this process sends now, without its prompt.
+func (j *Journal) newEntry(arguments string) *Entry {
+	e := &Entry{Arguments: Hash(arguments), Sender: j.process.Self, SentAt: time.Now().UTC()}
+	if j.IsDurable() {
 		e.ID = newID()
 	}
 	return e

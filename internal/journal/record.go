@@ -19,20 +19,20 @@ import (
 // Record is what is known of a name: its job, and the last request for it. A record is only written
 // over the one that its writer has read.
 type Record struct {
-	Format   int      `json:"format"`
-	Project  string   `json:"project"`
-	Name     string   `json:"name"`
-	JobID    string   `json:"job,omitempty"`      // that the name has, or had before it was released
-	Released bool     `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
-	Left     cli.Run  `json:"left,omitempty"`     // the run whose Delete has left the job to a create of the same run
-	Holder   string   `json:"holder,omitempty"`   // random; the private state of the object with the job has it, too: only that frees the name
-	Last     *Request `json:"last,omitempty"`     // the last request that the service accepted, or may have accepted
-	Claim    *Request `json:"claim,omitempty"`    // the request that a run sends
-	Write    string   `json:"write"`              // random: who has lost the response to a write recognizes it
+	Format   int     `json:"format"`
+	Project  string  `json:"project"`
+	Name     string  `json:"name"`
+	JobID    string  `json:"job,omitempty"`      // that the name has, or had before it was released
+	Released bool    `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
+	Left     cli.Run `json:"left,omitempty"`     // the run whose Delete has left the job to a create of the same run
+	Holder   string  `json:"holder,omitempty"`   // random; the private state of the object with the job has it, too: only that frees the name
+	Last     *Entry  `json:"last,omitempty"`     // the last request that the service accepted, or may have accepted
+	Claim    *Entry  `json:"claim,omitempty"`    // the request that a run sends
+	Write    string  `json:"write"`              // random: who has lost the response to a write recognizes it
 }
 
-// Request is a request in a record: a create or a message.
-type Request struct {
+// Entry is a request in a record: a create or a message.
+type Entry struct {
 	ID        string        `json:"id"`                // random, and never used again; empty in memory
 	JobID     string        `json:"job,omitempty"`     // the recipient of a message; empty for a create
 	Prompt    string        `json:"prompt"`            // hash, salted with the id; of what a Delete has recorded, with the job's id
@@ -84,7 +84,7 @@ func decode(text []byte, at string, hasIDs bool) (*Record, error) {
 // commands to paste.
 func (r *Record) hasValidIDs(hasIDs bool) bool {
 	isJob := func(id string) bool { return id == "" || agentapi.ValidID(id) }
-	isValid := func(e *Request) bool {
+	isValid := func(e *Entry) bool {
 		return e == nil || isJob(e.JobID) && (ValidID(e.ID) || e.ID == "" && !hasIDs)
 	}
 	return isJob(r.JobID) && isValid(r.Last) && isValid(r.Claim)
@@ -125,7 +125,7 @@ func (r *Record) HasArguments(w Wanted) bool { return r.Last.Arguments == Hash(w
 func PromptHash(jobID, prompt string) string { return Hash(jobID, prompt) }
 
 // LastMessage is the last request if that was a message, or nil; also nil for a nil record.
-func (r *Record) LastMessage() *Request {
+func (r *Record) LastMessage() *Entry {
 	if r == nil || r.Last == nil || !r.Last.IsMessage() {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (r *Record) IsFree() bool { return r.Released || r.Last == nil }
 func (r *Record) IsUnknownCreate() bool { return !r.IsFree() && r.Last.Unknown && !r.Last.IsMessage() }
 
 // IsMessage reports whether it is a message, or else a create.
-func (e *Request) IsMessage() bool { return e.JobID != "" }
+func (e *Entry) IsMessage() bool { return e.JobID != "" }
 
 // stamp gives a record a new Write, by which its writer recognizes it. It must not be changed
 // afterwards, because persist may still be writing it in the background.
@@ -157,7 +157,7 @@ func (r *Record) withUnknown() *Record {
 }
 
 // setLast makes a request the last one. The job is empty after a create without a response.
-func (r *Record) setLast(entry *Request, job string) {
+func (r *Record) setLast(entry *Entry, job string) {
 	last := *entry
 	last.Deadline, last.Unsent = time.Time{}, false
 	if r.JobID != job {

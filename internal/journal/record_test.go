@@ -48,7 +48,7 @@ func FuzzRecord(f *testing.F) {
 		for _, ended := range []bool{false, true} {
 			j.process.Ended = func(cli.ProcessID) bool { return ended }
 			after := *j.settle(r)
-			after.setLast(&Request{ID: claimID, Prompt: "x"}, "J2")
+			after.setLast(&Entry{ID: claimID, Prompt: "x"}, "J2")
 			text, err := json.Marshal(after)
 			if err != nil {
 				t.Fatal(err)

@@ -47,7 +47,7 @@ func TestJudge(t *testing.T) {
 	// has is the record of a job that was sent the prompt x, and is running.
 	has := func(job, prompt string, edits ...edit) *journal.Record {
 		r := &journal.Record{
-			Project: "p", Name: "n", JobID: job, Last: &journal.Request{ID: lastID, Prompt: journal.Hash(lastID, prompt), Arguments: journal.Hash("")},
+			Project: "p", Name: "n", JobID: job, Last: &journal.Entry{ID: lastID, Prompt: journal.Hash(lastID, prompt), Arguments: journal.Hash("")},
 		}
 		for _, edit := range edits {
 			edit(r)
@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 	noted := func(r *journal.Record) { r.Last.Prompt = journal.PromptHash(r.JobID, "x") } // as a Delete notes it
 	isMessage := func(r *journal.Record) { r.Last.JobID = r.JobID }
 	empty := func(r *journal.Record) { r.JobID, r.Last = "", nil }
-	claimed := func(r *journal.Record) { r.Claim = new(journal.Request) }
+	claimed := func(r *journal.Record) { r.Claim = new(journal.Entry) }
 	left := func(by cli.Run) edit { return func(r *journal.Record) { r.Left = by } }
 
 	newJob := Request{Wanted: journal.Wanted{Project: "p", Name: "n", Prompt: "x"}}
@@ -169,7 +169,7 @@ func TestJudge_beside(t *testing.T) {
 		{down, recent, "unreadable", beside},
 	} {
 		for arguments, want := range map[string]string{"": row.same, "others": row.not} {
-			record := &journal.Record{JobID: "J", Last: &journal.Request{
+			record := &journal.Record{JobID: "J", Last: &journal.Entry{
 				Arguments: journal.Hash(""), SentAt: time.Now().Add(-agentapi.Grace),
 			}}
 			if row.last != none {

@@ -241,7 +241,7 @@ func (o *Operation) adopt(ctx context.Context, record *journal.Record) Outcome {
 	}
 	out := o.readJob(ctx, Adopted, record)
 	switch {
-	case out.Err != nil && !o.sender.Journal.Keeps():
+	case out.Err != nil && !o.sender.Journal.IsDurable():
 		out.JobID = record.JobID // only the state will know it
 	case out.Err == nil && out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
 		return Outcome{Result: Accepted}

@@ -65,7 +65,7 @@ const (
 )
 
 // requests lists what was sent without a response: of each record, its claim or its last request.
-func requests(records []*journal.Record, of func(*journal.Record) *journal.Request) (text string) {
+func requests(records []*journal.Record, of func(*journal.Record) *journal.Entry) (text string) {
 	for _, r := range records {
 		text += fmt.Sprintf("\n  %s in project %s at %s, request %s",
 			Quote(r.Name), escape.Printable(r.Project), timestamp(of(r).SentAt), escape.Printable(of(r).ID))
@@ -76,14 +76,14 @@ func requests(records []*journal.Record, of func(*journal.Record) *journal.Reque
 // ListedPending describes claims whose responses can still arrive.
 func ListedPending(records []*journal.Record) Diagnostic {
 	return diagnostic("Outcome of another run's request unknown", "Other runs sent a prompt and did not record the outcome:"+
-		requests(records, func(r *journal.Record) *journal.Request { return r.Claim })+
+		requests(records, func(r *journal.Record) *journal.Entry { return r.Claim })+
 		"\nThe responses can still arrive. A query sends nothing.", "Run the query again in a few minutes.")
 }
 
 // ListedUnknown describes creates whose outcome is unknown.
 func ListedUnknown(records []*journal.Record) Diagnostic {
 	return diagnostic("Outcome of agent job create unknown", "Earlier runs sent a prompt, and no response shows whether a job was started:"+
-		requests(records, func(r *journal.Record) *journal.Request { return r.Last }), "A plan says what to do about each.")
+		requests(records, func(r *journal.Record) *journal.Entry { return r.Last }), "A plan says what to do about each.")
 }
 
 // ListedName is what a query shows of a job.

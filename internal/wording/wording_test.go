@@ -103,7 +103,7 @@ func recordOf(job string) *journal.Record {
 	sent := time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC)
 	return &journal.Record{
 		Project: "proj_1" + foreign, Name: "docs" + foreign, JobID: job,
-		Last: &journal.Request{ID: "abcdefghijklmnop" + foreign, SentAt: sent},
+		Last: &journal.Entry{ID: "abcdefghijklmnop" + foreign, SentAt: sent},
 	}
 }
 

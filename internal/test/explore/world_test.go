@@ -183,7 +183,7 @@ func (w *world) fingerprint() string {
 }
 
 // describe is a request in a record. w.mu must be locked.
-func (w *world) describe(kind string, r *journal.Request, jobs map[string]int) string {
+func (w *world) describe(kind string, r *journal.Entry, jobs map[string]int) string {
 	if r == nil {
 		return ""
 	}
