@@ -131,7 +131,7 @@ func claims(l *life) {
 	l.t.Helper()
 	c := l.journal().Begin(l.t.Context(), journal.Wanted{Project: harness.Project, Name: "a", JobID: l.s.OnlyJob(l.t).ID, Prompt: "B"})
 	_, err := c.Look(l.t.Context())
-	if err = errors.Join(err, c.Prove(), c.Claim()); err != nil {
+	if err = errors.Join(err, c.Prove(), c.Claim(), c.BeforeBody()); err != nil {
 		l.t.Fatal(err)
 	}
 }

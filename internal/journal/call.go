@@ -66,6 +66,7 @@ func (c *Call) Look(ctx context.Context) (*Record, error) {
 		return nil, err
 	}
 	c.record, c.text = r, text
+	c.mustRetry(nil) // the record shows what became of an earlier attempt
 	return r, nil
 }
 

@@ -190,18 +190,17 @@ func (j *Journal) settled(ctx context.Context, project, name string) (*Record, s
 }
 
 // settle returns what a record says once no response to its claim can arrive any more. Until then,
-// the record has a claim. A sender that marks a claim before it sends, and that has ended on this
-// machine without a mark, has sent nothing.
+// the record has a claim. One without a mark has sent nothing: whoever writes over it takes the name
+// first, because its sender can no longer mark it.
 func (j *Journal) settle(r *Record) *Record {
-	if r.Claim == nil {
+	switch {
+	case r.Claim == nil:
 		return r
-	}
-	switch hasEnded := j.process.Ended(r.Claim.Sender); {
-	case hasEnded && r.Claim.Unsent:
+	case r.Claim.Unsent:
 		s := *r
 		s.Claim = nil
 		return &s
-	case hasEnded, time.Now().After(r.Claim.Deadline):
+	case j.process.Ended(r.Claim.Sender), time.Now().After(r.Claim.Deadline):
 		return r.withUnknown()
 	}
 	return r
