@@ -17,9 +17,9 @@ import (
 // index is the list of all names with a record. A plan reads it once: if the store does not
 // respond, a thousand resources must not wait for it one after another.
 type index struct {
-	once   sync.Once
-	listed map[string]bool // by key
-	err    error
+	once sync.Once
+	keys []string
+	err  error
 }
 
 // Peek returns the record that an apply would find. It has a claim if the apply would wait. Without
@@ -28,15 +28,10 @@ func (j *Journal) Peek(ctx context.Context, project, name string) (*Record, erro
 	// The first caller lists for all of them, so its cancellation must not make the others fail. Nor may
 	// an apply that was interrupted plan something else than the plan that it applies.
 	ctx, at := context.WithoutCancel(ctx), key(project, name)
-	j.index.once.Do(func() {
-		keys, err := j.list(ctx)
-		j.index.listed, j.index.err = make(map[string]bool, len(keys)), err
-		for _, key := range keys {
-			j.index.listed[key] = true
-		}
-	})
+	j.index.once.Do(func() { j.index.keys, j.index.err = j.list(ctx) })
+	_, isListed := slices.BinarySearch(j.index.keys, at)
 	empty, isDenied := &Record{Project: project, Name: name}, errors.Is(j.index.err, store.ErrDenied)
-	if !j.index.listed[at] && !isDenied {
+	if !isListed && !isDenied {
 		return empty, j.index.err
 	}
 	r, _, err := j.read(ctx, at)
@@ -49,10 +44,12 @@ func (j *Journal) Peek(ctx context.Context, project, name string) (*Record, erro
 	return j.settle(r), nil
 }
 
+// list returns the keys of all records, in order.
 func (j *Journal) list(ctx context.Context) (keys []string, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
 	keys, err := j.store.List(ctx)
+	slices.Sort(keys)
 	return keys, j.failed("listed", err)
 }
 
@@ -62,7 +59,6 @@ func (j *Journal) All(ctx context.Context) ([]*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(keys)
 	found := make([]*Record, len(keys))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16) // a bucket takes some 50 ms for each
