@@ -51,9 +51,9 @@ type player struct {
 	run        string
 	rate       float64                    // of faults
 	operations map[string]*send.Operation // by name
-	stop       func()                     // ends what a dead run would try in vain
 
 	mu     sync.Mutex
+	stop   func() // ends what a dead run would try in vain
 	random *rand.Rand
 	isDead bool
 }
@@ -178,8 +178,10 @@ func (p *player) try(ctx context.Context, r send.Request) (result string, out se
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	operation := p.Begin(ctx, r)
-	p.service.Lock()
+	p.mu.Lock()
 	p.stop = cancel
+	p.mu.Unlock()
+	p.service.Lock()
 	p.operations[r.Name] = operation
 	p.service.Unlock()
 	out = operation.Send(ctx)
