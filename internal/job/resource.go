@@ -313,7 +313,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	object := journal.Object{
 		Project: job.ProjectID.ValueString(), Name: job.Name.ValueString(), JobID: job.ID.ValueString(),
 		Arguments: job.request(ctx, "").Arguments, PromptHash: job.hashOfPrompt(),
-		Holder: marks.holder, IsTainted: marks.replacement.isOfTainted(),
+		Holder: marks.holder,
 	}
 	records := r.provider.Sender.Journal
 	isWanted, err := false, records.Unusable()

@@ -39,11 +39,11 @@ func TestSettle(t *testing.T) {
 		{has("", empty, claimed(alive, "", unsent)), "free"},
 		{has("", empty, claimed(alive, "", expired)), "create?"},
 		{has("", empty, claimed(dead, "")), "create?"},
-		{has("J", adopted, claimed(alive, "", unsent)), "J create, adopted"},
-		{has("J", adopted, claimed(dead, "")), "create?"},
+		{has("J", theirs, claimed(alive, "", unsent)), "J create, of theirs"},
+		{has("J", theirs, claimed(dead, "")), "create?"},
 		{has("J", released, claimed(dead, "")), "create?"},
-		{has("J", adopted, claimed(dead, "J")), "J message?, adopted"},
-		{has("K", adopted, claimed(dead, "J")), "J message?"},
+		{has("J", theirs, claimed(dead, "J")), "J message?, of theirs"},
+		{has("K", theirs, claimed(dead, "J")), "J message?"},
 		{has("", empty, claimed(alive, "J")), "claim message"},
 	} {
 		w := NewWorld()
@@ -380,19 +380,19 @@ func TestClaim_cancelled(t *testing.T) {
 
 func TestAdopt(t *testing.T) {
 	w := NewWorld()
-	w.write(t, has("J", released, left("me")))
+	w.write(t, has("J", theirs, released, left("me")))
 	j, _ := w.open("me")
 	call := j.Begin(t.Context(), create("n", "x"))
 	_, err := call.Look(t.Context())
-	if err := errors.Join(err, call.Adopt()); err != nil || call.Holder() == "" {
+	if err := errors.Join(err, call.Adopt()); err != nil || call.Holder() == "theirs" {
 		t.Error(err)
 	}
-	w.wrote(t, "J create, adopted")
+	w.wrote(t, "J create")
 }
 
 func TestAssign(t *testing.T) {
 	for before, record := range map[string]*Record{
-		"nothing": nil, "an unknown create": has("", unknown), "another job": has("job-1", adopted), "released": has("J", released, left("me")),
+		"nothing": nil, "an unknown create": has("", unknown), "another job": has("job-1", theirs), "released": has("J", theirs, released, left("me")),
 	} {
 		w := NewWorld()
 		w.write(t, record)
@@ -402,7 +402,7 @@ func TestAssign(t *testing.T) {
 			t.Fatal(before, err)
 		}
 		want(t, "accesses", c.Took(), "get put")
-		want(t, before, w.record(t), "J create, adopted")
+		want(t, before, w.record(t), "J create")
 		if r, err := j.Peek(t.Context(), "p", "n"); !r.Has("y") || r.Holder != call.Holder() || err != nil {
 			t.Errorf("%+v, %v", r, err)
 		}

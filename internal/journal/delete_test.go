@@ -14,7 +14,7 @@ import (
 )
 
 // object is that of records with the job J and the prompt x, as a state knows it.
-var object = Object{Project: "p", Name: "n", JobID: "J", PromptHash: PromptHash("J", "x")}
+var object = Object{Project: "p", Name: "n", JobID: "J", PromptHash: PromptHash("J", "x"), Holder: "own"}
 
 // deletes are what a Delete can do with the name of its object.
 var deletes = map[string]func(*Journal, context.Context, Object) (isWanted bool, err error){
@@ -26,10 +26,8 @@ var deletes = map[string]func(*Journal, context.Context, Object) (isWanted bool,
 // What each way to remove an object makes of the record, and what is written. After Ctrl-C, it is the same: nothing is waited for.
 func TestDelete_N23(t *testing.T) {
 	const unchanged = ""
-	theirs := func(r *Record) { r.Holder = "theirs" }
-	tainted := func(o *Object) { o.IsTainted = true }
+	tainted := func(o *Object) { o.Holder = "" }
 	withoutHash := func(o *Object) { o.PromptHash = "" }
-	own := func(o *Object) { o.Holder = "own" }
 	for name, row := range map[string]struct {
 		record *Record
 		object func(*Object)
@@ -37,9 +35,8 @@ func TestDelete_N23(t *testing.T) {
 		wanted bool
 	}{
 		"release":                         {has("J"), nil, "J create, released", false},
-		"release: adopted":                {has("J", adopted), own, "J create, released, adopted", false},
-		"release: adopted by another":     {has("J", theirs), own, unchanged, true},
-		"release: tainted":                {has("J", theirs), tainted, "J create, released, adopted", false},
+		"release: adopted by another":     {has("J", theirs), nil, unchanged, true},
+		"release: tainted":                {has("J", theirs), tainted, "J create, released, of theirs", false},
 		"release: released":               {has("J", released), nil, "J create, released", false},
 		"release: another job":            {has("K"), nil, unchanged, false},
 		"release: an unknown create":      {has("", unknown), nil, unchanged, false},
@@ -49,22 +46,22 @@ func TestDelete_N23(t *testing.T) {
 		"release: a message, not sent":    {has("J", claimed("dead", "J", unsent)), nil, "J create, released", false},
 		"leave":                           {has("J"), nil, "J create, released, left by me", false},
 		"leave: released":                 {has("J", released), nil, "J create, released, left by me", false},
-		"leave: adopted by another":       {has("J", theirs), own, unchanged, true},
-		"leave: … and released":           {has("J", theirs, released), own, "J create, released, left by me, adopted", false},
-		"leave: tainted":                  {has("J", theirs), tainted, "J create, released, left by me, adopted", false},
+		"leave: adopted by another":       {has("J", theirs), nil, unchanged, true},
+		"leave: … and released":           {has("J", theirs, released), nil, "J create, released, left by me, of theirs", false},
+		"leave: tainted":                  {has("J", theirs), tainted, "J create, released, left by me, of theirs", false},
 		"leave: another job":              {has("K"), nil, unchanged, false},
 		"leave: another job, left":        {has("K", released, left("me")), nil, unchanged, false},
 		"leave: another job, released":    {has("K", released), nil, "J create, released, left by me", false},
-		"leave: a lost record":            {nil, own, "J create, released, left by me, adopted", false},
+		"leave: a lost record":            {nil, nil, "J create, released, left by me", false},
 		"leave: lost, prompt not known":   {nil, withoutHash, unchanged, false},
 		"keep":                            {has("J"), nil, "J create, left by me", false},
 		"keep: released":                  {has("J", released), nil, "J create, left by me", false},
-		"keep: adopted by another":        {has("J", theirs), tainted, "J create, left by me, adopted", false},
+		"keep: adopted by another":        {has("J", theirs), tainted, "J create, left by me, of theirs", false},
 		"keep: a killed message":          {has("J", claimed("dead", "J")), nil, "J message?, left by me", false},
 		"keep: another job":               {has("K"), nil, unchanged, false},
 		"keep: another job, released":     {has("K", released), nil, "J create, left by me", false},
 		"keep: an unknown create":         {has("", unknown), nil, unchanged, false},
-		"keep: a lost record":             {nil, own, "J create, left by me, adopted", false},
+		"keep: a lost record":             {nil, nil, "J create, left by me", false},
 		"keep: lost, prompt not known":    {nil, withoutHash, unchanged, false},
 		"keep: of an object with no name": {nil, func(o *Object) { o.Name = "" }, unchanged, false},
 	} {
@@ -89,8 +86,9 @@ func TestDelete_N23(t *testing.T) {
 					want(t, "accesses", c.Took(), map[bool]string{true: "get"}[o.Name != ""])
 				}
 				want(t, "record", w.record(t), cmp.Or(row.after, before))
-				if r, err := j.Peek(t.Context(), "p", "n"); err != nil || r.Last != nil && !r.Has("x") {
-					t.Errorf("another prompt: %+v, %v", r, err)
+				r, err := j.Peek(t.Context(), "p", "n")
+				if err != nil || r.Last != nil && !r.Has("x") || r.JobID == "J" && len(r.Holder) == idLength {
+					t.Errorf("another prompt or holder: %+v, %v", r, err)
 				}
 			}
 		})
@@ -105,7 +103,7 @@ func TestDelete_waits(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := NewWorld()
 			w.accepted(t, "1", "n")
-			o := Object{Project: "p", Name: "n", JobID: "job-n"}
+			o := Object{Project: "p", Name: "n", JobID: "job-n"} // tainted
 			other, _ := w.open("1")
 			call := claim(t, other, message("n", "job-n", "y"))
 			w.history = nil
@@ -152,14 +150,14 @@ func TestDelete_faults(t *testing.T) {
 		c.Fault = func(op string) Fault {
 			if op == "put" && c.Fault != nil {
 				c.Fault = nil
-				w.write(t, has("J", adopted))
+				w.write(t, has("J", theirs))
 			}
 			return None
 		}
 		if isWanted, err := j.Free(t.Context(), object, true); !isWanted || err != nil {
 			t.Errorf("adopted meanwhile, wanted: %t, %v", isWanted, err)
 		}
-		want(t, "adopted meanwhile", w.record(t), "J create, adopted")
+		want(t, "adopted meanwhile", w.record(t), "J create, of theirs")
 
 		for do, remove := range deletes {
 			c.Fault = times("get", LostRequest)
@@ -173,10 +171,13 @@ func TestDelete_faults(t *testing.T) {
 // Without a journal, and in an action, only the provider configuration knows what it has sent. No id of that could be given up later.
 func TestInMemory(t *testing.T) {
 	j := InMemory()
-	claim(t, j, create("n", "x")).Accepted("J")
+	sent := claim(t, j, create("n", "x"))
+	sent.Accepted("J")
+	o := object
+	o.Holder = sent.Holder()
 	want(t, "by another configuration", peek(t, InMemory(), "n"), "free")
 	for _, row := range [][2]string{{"release", "J create, released"}, {"leave", "J create, released, left by this"}, {"keep", "J create, left by this"}} {
-		if _, err := deletes[row[0]](j, t.Context(), object); err != nil {
+		if _, err := deletes[row[0]](j, t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 		want(t, row[0], peek(t, j, "n"), row[1])

@@ -104,7 +104,7 @@ func short(r *Record) string {
 	for _, note := range []struct {
 		is   bool
 		text string
-	}{{r.Released, "released"}, {r.Left != "", "left by " + string(r.Left)}, {r.Holder != "", "adopted"}} {
+	}{{r.Released, "released"}, {r.Left != "", "left by " + string(r.Left)}, {r.Holder == "theirs", "of theirs"}} {
 		if note.is {
 			parts = append(parts, note.text)
 		}
@@ -312,7 +312,7 @@ const lastID, claimID = "lastlastlastlast", "claimclaimclaimc"
 
 // has is a record of an earlier run: of a create with the prompt x that the service has accepted.
 func has(job string, edits ...func(*Record)) *Record {
-	r := &Record{Project: "p", Name: "n", JobID: job, Last: &Entry{ID: lastID, Prompt: Hash(lastID, "x"), Arguments: Hash("")}}
+	r := &Record{Project: "p", Name: "n", JobID: job, Holder: "own", Last: &Entry{ID: lastID, Prompt: Hash(lastID, "x"), Arguments: Hash("")}}
 	for _, edit := range edits {
 		edit(r)
 	}
@@ -321,7 +321,7 @@ func has(job string, edits ...func(*Record)) *Record {
 
 func released(r *Record) { r.Released = true }
 func unknown(r *Record)  { r.Last.Unknown = true }
-func adopted(r *Record)  { r.Holder = "own" }
+func theirs(r *Record)   { r.Holder = "theirs" }
 func empty(r *Record)    { r.JobID, r.Last = "", nil }
 func unsent(r *Record)   { r.Claim.Unsent = true }
 func expired(r *Record)  { r.Claim.Deadline = time.Now().Add(-time.Second) }

@@ -217,8 +217,7 @@ type Object struct {
 	Project, Name, JobID string
 	Arguments            string // as those of Wanted
 	PromptHash           string // of the last prompt: see the function; empty if the state knows none
-	Holder               string // as the state has it: see Record
-	IsTainted            bool   // its Delete gets no private state, so no Holder to compare
+	Holder               string // as the state has it: see Record; empty if the object is tainted
 }
 
 // Free frees the name of an object that is removed. It does nothing if the name has another job by
@@ -230,7 +229,7 @@ func (j *Journal) Free(ctx context.Context, o Object, leaves bool) (isWanted boo
 		left = j.process.Run
 	}
 	err = j.editFor(ctx, o, leaves, func(r *Record) (isChanged bool) {
-		if isWanted = !r.IsFree() && !o.IsTainted && r.Holder != o.Holder; !isWanted {
+		if isWanted = !r.IsFree() && o.Holder != "" && r.Holder != o.Holder; !isWanted {
 			r.Released, r.Left = true, left
 			j.log(ctx, "released", r)
 		}

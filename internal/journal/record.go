@@ -161,7 +161,7 @@ func (r *Record) setLast(entry *Entry, job string) {
 	last := *entry
 	last.Deadline, last.Unsent = time.Time{}, false
 	if r.JobID != job {
-		r.Holder = ""
+		r.Holder = newID()
 	}
 	r.Last, r.JobID, r.Claim, r.Released, r.Left = &last, job, nil, false, ""
 }

@@ -194,6 +194,7 @@ func TestJudge_beside(t *testing.T) {
 type service struct {
 	status  string // of J: a status, or that of a response
 	journal *journal.Journal
+	holder  string // of J before the request
 
 	mu       sync.Mutex
 	requests []string
@@ -219,7 +220,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"id":"NEW","status":"active"}`)
 	default:
 		read := "read " + r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-		if records, err := s.journal.All(r.Context()); err != nil || len(records) == 1 && records[0].Holder != "" {
+		if records, err := s.journal.All(r.Context()); err != nil || len(records) == 1 && records[0].Holder != s.holder {
 			read += ", adopted"
 		}
 		s.requests = append(s.requests, read)
@@ -313,6 +314,9 @@ func TestSend_foreseen(t *testing.T) {
 					}
 					row.before(t, open())
 					played := &service{status: row.status, journal: open()}
+					if records, err := open().All(t.Context()); err == nil && len(records) > 0 {
+						played.holder = records[0].Holder
+					}
 					wire := faultserver.New(t, played, faultserver.Options{InMemory: true})
 					base, err := url.Parse(wire.URL)
 					if err != nil {

@@ -108,7 +108,7 @@ func mutants() map[string]mutant {
 		"a job is left to a create of the same run": {"journal/journal.go", "		left = j.process.Run\n", "		left = \"\"\n", "other address and alias, destroyed first"},
 		"a job is left to no create of another run": {"journal/journal.go", "r.Left != \"\" && r.Left == j.process.Run }", "r.Left != \"\" }", "terraform destroy"},
 		"a destroy keeps what another object has adopted": {
-			"journal/journal.go", "isWanted = !r.IsFree() && !o.IsTainted && r.Holder != o.Holder; !isWanted {\n", "!isWanted {\n", "two aliases, one name, one destroyed",
+			"journal/journal.go", "isWanted = !r.IsFree() && o.Holder != \"\" && r.Holder != o.Holder; !isWanted {\n", "!isWanted {\n", "two aliases, one name, one destroyed",
 		},
 		"a destroy releases": {"journal/journal.go", "			r.Released, r.Left = true, left\n", "			r.Left = left\n", "terraform destroy"},
 		"a replacement without its journal fails": {
