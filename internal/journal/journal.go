@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -54,7 +53,6 @@ type Journal struct {
 	store   store.Store
 	process *cli.Process
 
-	failing  sync.Once
 	proving  *semaphore.Weighted // no mutex, because a cancelled call must stop waiting
 	isProven bool
 	index    index
@@ -84,14 +82,6 @@ func (j *Journal) IsDurable() bool {
 
 // Unusable is why the settings that lead to the journal cannot be used, or nil.
 func (j *Journal) Unusable() error { return j.failed("written", j.Location.Unusable) }
-
-// FirstError returns an error of the store if it is the first one: one is enough for a run.
-func (j *Journal) FirstError(err error) (first error) {
-	if err != nil {
-		j.failing.Do(func() { first = err })
-	}
-	return first
-}
 
 // read returns the record of a key, and the text that it was read from. Without one, both are empty.
 func (j *Journal) read(ctx context.Context, key string) (*Record, store.Text, error) {
