@@ -19,14 +19,14 @@ import (
 type delivery struct {
 	call apiCall
 
-	mu          sync.Mutex
-	isWithdrawn bool // no byte of its body may be sent any more
-	isClaimed   bool
-	isBegun     bool  // its body may have been sent, in part
-	obstacle    error // why it was not claimed or sent now
-	conn        *postConn
-	unread      int  // bytes of the body that the transport has not read yet
-	isCut       bool // bytes were left when the connection could no longer be written
+	mu        sync.Mutex
+	isSealed  bool // no byte of its body may be sent any more
+	isClaimed bool
+	isBegun   bool  // its body may have been sent, in part
+	obstacle  error // why it was not claimed or sent now
+	conn      *postConn
+	unread    int  // bytes of the body that the transport has not read yet
+	isCut     bool // bytes were left when the connection could no longer be written
 }
 
 // errPaused keeps back a POST that had its turn, because another POST got a 429 while this one
@@ -54,10 +54,10 @@ func (d *delivery) connect(conn net.Conn) {
 	defer d.mu.Unlock()
 	d.conn, _ = conn.(*postConn)
 	d.isClaimed = isClaimed
-	if obstacle != nil && !d.isWithdrawn {
-		d.isWithdrawn, d.obstacle = true, obstacle
+	if obstacle != nil && !d.isSealed {
+		d.isSealed, d.obstacle = true, obstacle
 	}
-	if d.isWithdrawn && d.conn != nil {
+	if d.isSealed && d.conn != nil {
 		d.conn.isBroken.Store(true) // drops the head, which net/http sends before it reads the body
 	}
 }
@@ -67,7 +67,7 @@ func (d *delivery) stopped() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case d.isWithdrawn:
+	case d.isSealed:
 		return context.Canceled
 	case d.call.isPaused():
 		return errPaused
@@ -79,7 +79,7 @@ func (d *delivery) stopped() error {
 func (d *delivery) end(got *response) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.isWithdrawn = true
+	d.isSealed = true
 	got.obstacle, got.isClaimed, got.isBegun = d.obstacle, d.isClaimed, d.isBegun
 	got.isCut = d.isCut || d.unread > 0
 }
@@ -108,7 +108,7 @@ func (d *delivery) detach(ctx context.Context) (context.Context, func()) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if !d.isBegun {
-			d.isWithdrawn = true
+			d.isSealed = true
 			cancel(context.Cause(ctx))
 		}
 	})
@@ -125,11 +125,11 @@ func (b postBody) Read(p []byte) (int, error) {
 	d := b.delivery
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.isBegun && !d.isWithdrawn {
+	if !d.isBegun && !d.isSealed {
 		d.obstacle = d.beforeBody()
-		d.isBegun, d.isWithdrawn = d.obstacle == nil, d.obstacle != nil
+		d.isBegun, d.isSealed = d.obstacle == nil, d.obstacle != nil
 	}
-	if d.isWithdrawn {
+	if d.isSealed {
 		return 0, context.Canceled
 	}
 	d.isCut = d.isCut || d.unread > 0 && d.conn != nil && d.conn.isBroken.Load()

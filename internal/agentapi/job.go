@@ -33,14 +33,14 @@ func (s Status) Terminal() bool {
 // a missing one.
 func (s Status) Unfinished() bool { return s != "" && !s.Terminal() }
 
-// Grace is how long GETs may show what was before a request: no job after a create,
+// StaleFor is how long GETs may show what was before a request: no job after a create,
 // the earlier final status after a message.
-const Grace = 60 * time.Second
+const StaleFor = 60 * time.Second
 
 // MayBeStale reports whether a status may still be the one from before a message that was
 // accepted at that time, as long as no GET since then has shown an unfinished one.
 func MayBeStale(status Status, message time.Time) bool {
-	return status.Terminal() && time.Since(message) < Grace
+	return status.Terminal() && time.Since(message) < StaleFor
 }
 
 // Job is the service's record of a job. A nil pointer is a field that was null, missing, empty, or

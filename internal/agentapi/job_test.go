@@ -100,7 +100,7 @@ func TestPollJob_memory(t *testing.T) {
 func TestMayBeStale(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[Status]bool{StatusCompleted: true, StatusFailed: true, StatusArchived: true, StatusActive: false, "odd": false, "": false} {
-		got := [2]bool{MayBeStale(status, time.Now()), MayBeStale(status, time.Now().Add(-Grace))}
+		got := [2]bool{MayBeStale(status, time.Now()), MayBeStale(status, time.Now().Add(-StaleFor))}
 		if got != [2]bool{want, false} {
 			t.Errorf("%q: %t, and after a minute %t", status, got[0], got[1])
 		}

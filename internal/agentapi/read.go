@@ -45,7 +45,7 @@ var errNoResponse = errors.New("no usable response")
 type patience struct {
 	isPoll   bool          // a wait tries again while the service is unavailable
 	refused  time.Duration // how long refusals must persist
-	isShared bool          // what has persisted for one such read counts sooner for the next
+	isShared bool          // what has persisted for one such read counts for the next without persisting again
 }
 
 // ReadJob reads a job once: it returns its record, or a failure that has persisted. The error is an

@@ -119,7 +119,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 		arguments = &config.actionModel
 	}
 	resp.Diagnostics.Append(req.Config.Get(ctx, arguments)...)
-	if resp.Diagnostics.HasError() || !a.provider.usable(&resp.Diagnostics) {
+	if resp.Diagnostics.HasError() || !a.provider.checkService(&resp.Diagnostics) {
 		return
 	}
 	options := readWaitOptions(ctx, config.Wait, &resp.Diagnostics)

@@ -60,7 +60,7 @@ func (o object) at(address string) object { o.Address = address; return o }
 // An apply adopts the job of the same request only, sends a change, and after an import sends nothing: also with an
 // argument that is added later. What is not sent counts for no limit.
 //
-// Red without: any value and send of an argument, request and judge, any condition of isNewPrompt and differingArguments.
+// Red without: any value and send of an argument, request and judge, any condition of promptEffect and differingArguments.
 func TestAdoption_everyArgument(t *testing.T) {
 	neverSent := []string{"wait", "timeouts", "name"} // a name: TestNames
 	for _, a := range argumentSchemas(t) {

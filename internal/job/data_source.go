@@ -48,7 +48,7 @@ func (d *jobDataSource) Configure(_ context.Context, req datasource.ConfigureReq
 func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var job jobDataModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &job)...)
-	if resp.Diagnostics.HasError() || !d.provider.usable(&resp.Diagnostics) {
+	if resp.Diagnostics.HasError() || !d.provider.checkService(&resp.Diagnostics) {
 		return
 	}
 	job.ProjectID = d.provider.projectOr(job.ProjectID, &resp.Diagnostics)

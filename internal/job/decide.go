@@ -23,7 +23,8 @@ type existing struct {
 	isNewProject bool         // the configuration has another project than the state
 	hasUnknown   bool         // the plan does not know the record, or an argument that tells creates apart beside the prompt
 	isGivenUp    bool         // a person has given up the job's last request
-	// isGivenUpLate: the same, but only the apply of a saved plan knows it, and that plan keeps the job.
+	// isGivenUpLate: a person has given it up after the plan was saved that is applied now. Terraform
+	// refuses a replacement then, so the plan keeps the job and warns.
 	isGivenUpLate bool
 }
 
@@ -35,8 +36,8 @@ const (
 	keepPrompt effect = iota
 	// storePrompt: the job was imported, and the state gets its prompt.
 	storePrompt
-	// sendMessage: the prompt is new, or not known yet. A job that is closed is sent nothing: then
-	// an earlier run has sent the prompt, or may have done so.
+	// sendMessage: the prompt is new, or not known yet. If the job is closed, another run has sent the
+	// prompt, or may have done so: then Update only does what the record says.
 	sendMessage
 	// replace: an argument or the project is new, a person has given up the job's last request, or
 	// the job failed and on_failure is "retry".

@@ -52,9 +52,9 @@ func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.L
 // isReady reports whether the provider has what the query needs: names and ids are in the journal.
 func (l *jobList) isReady(req list.ListRequest, diags *diag.Diagnostics) bool {
 	if req.IncludeResource || l.provider.Mask == nil {
-		return l.provider.usable(diags)
+		return l.provider.checkService(diags)
 	}
-	return !lacks(l.provider.Missing.Journal, diags)
+	return !addMissing(l.provider.Missing.Journal, diags)
 }
 
 // find returns the records of the jobs to list, and warns once of all requests without a known
@@ -104,7 +104,7 @@ func (l *jobList) result(ctx context.Context, req list.ListRequest, r *journal.R
 	if shown, err := l.provider.Sender.Client.ReadJob(ctx, r.Project, r.JobID); err == nil {
 		result.Diagnostics.Append(job.set(shown)...)
 	} else {
-		addWarning(&result.Diagnostics, wording.ListedWithoutRecord.Of(job.facts(), err))
+		addWarning(&result.Diagnostics, wording.ListedUnread.Of(job.facts(), err))
 	}
 	result.Diagnostics.Append(result.Resource.Set(ctx, &job)...)
 	return result

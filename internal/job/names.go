@@ -9,7 +9,10 @@ import (
 )
 
 // projectAndName identifies a name.
-type projectAndName [2]string
+type projectAndName struct {
+	Project string `json:"project"`
+	Name    string `json:"name"`
+}
 
 // names are what a process knows of the resources that have names. It plans or applies one
 // configuration.
@@ -69,8 +72,8 @@ func (n *names) endCreate(name projectAndName) { n.created.Delete(name) }
 // noteRead notes that the process has read a job in the state.
 func (n *names) noteRead(jobID string) { n.read.Store(jobID, true) }
 
-// isRead reports whether the process has read a job in the state. That of an apply reads none, so it can
-// tell that it is too late to replace a job which the plan keeps.
+// isRead reports whether the process has read a job in the state. An apply of a saved plan has not, so
+// it knows that its plan keeps the job, and that Terraform refuses to replace it now.
 func (n *names) isRead(jobID string) bool {
 	_, isRead := n.read.Load(jobID)
 	return isRead

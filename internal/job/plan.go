@@ -90,7 +90,7 @@ func (p planner) planCreate(ctx context.Context, plan *jobModel, of replacement)
 	}
 	options := readWaitOptions(ctx, plan.Wait, p.diags)
 	request.Replaces, request.RetryFailed = of.Job, options.onFailure == onRetry || options.mayRetry
-	foreseen := send.Outcome{Result: send.Accepted}
+	foreseen := send.Outcome{Result: send.MaySend}
 	isKnown := plan.areArgumentsKnown(ctx) && p.Sender.Client != nil // else the journal is not configured yet
 	if isKnown {
 		var err error
@@ -164,7 +164,7 @@ func (p planner) planExisting(ctx context.Context, req resource.ModifyPlanReques
 // it. As long as the plan does not know the name and the arguments, the record counts as empty.
 func (p planner) foreseeMessage(ctx context.Context, plan, state *jobModel) (foreseen send.Outcome, isRecordKnown bool) {
 	if plan.promptEffect(state) == keepPrompt || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
-		return send.Outcome{Result: send.Accepted}, true
+		return send.Outcome{Result: send.MaySend}, true
 	}
 	foreseen, err := p.Sender.Foresee(ctx, plan.request(ctx, state.ID.ValueString()))
 	p.reportJournalError(err, p.diags)

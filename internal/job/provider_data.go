@@ -55,19 +55,19 @@ func addError(diags *diag.Diagnostics, d wording.Diagnostic) { diags.AddError(d.
 // addWarning adds a warning that is not about one attribute.
 func addWarning(diags *diag.Diagnostics, d wording.Diagnostic) { diags.AddWarning(d.Summary, d.Detail) }
 
-// usable reports whether the service can be called, with a diagnostic if not.
-func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
+// checkService reports whether the service can be called, with a diagnostic if not.
+func (d *ProviderData) checkService(diags *diag.Diagnostics) bool {
 	if d.Sender.Client != nil {
 		return true
 	}
-	if !lacks(d.Missing.Service, diags) {
+	if !addMissing(d.Missing.Service, diags) {
 		addError(diags, wording.NotConfigured())
 	}
 	return false
 }
 
-// lacks adds an error for each missing setting, and reports whether there is one.
-func lacks(missing []wording.Diagnostic, diags *diag.Diagnostics) bool {
+// addMissing adds an error for each missing setting, and reports whether there is one.
+func addMissing(missing []wording.Diagnostic, diags *diag.Diagnostics) bool {
 	for _, setting := range missing {
 		addError(diags, setting)
 	}
@@ -80,7 +80,7 @@ func (d *ProviderData) isFirst(what any) bool {
 	return !isSaid
 }
 
-// reportMissing is lacks for a refresh or a plan, which reports a setting once.
+// reportMissing is addMissing for a refresh or a plan, which reports a setting once.
 func (d *ProviderData) reportMissing(missing []wording.Diagnostic, diags *diag.Diagnostics) bool {
 	for _, setting := range missing {
 		if d.isFirst(setting) {

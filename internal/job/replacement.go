@@ -32,9 +32,9 @@ func (r replacement) isOfTainted() bool { return r.By != nil && r.Job == "" }
 
 // fate decides, for the old object's project and name.
 func (r replacement) fate(of projectAndName) fate {
-	isOther := func(i int) bool { return r.By[i] != "" && r.By[i] != of[i] }
+	isOther := func(next, own string) bool { return next != "" && next != own }
 	switch {
-	case r.By == nil, isOther(0), isOther(1):
+	case r.By == nil, isOther(r.By.Project, of.Project), isOther(r.By.Name, of.Name):
 		return leave
 	case r.isOfTainted(), r.MayBeSame:
 		return keep

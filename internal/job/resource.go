@@ -80,7 +80,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	// Make a request of the plan.
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
 	c.diags.Append(diags...)
-	if c.diags.HasError() || !r.provider.usable(c.diags) || !job.checkPrompts(c.diags) {
+	if c.diags.HasError() || !r.provider.checkService(c.diags) || !job.checkPrompts(c.diags) {
 		return
 	}
 	defer c.recoverAndSave(ctx, &job)
@@ -113,7 +113,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if outcome.JobID == "" {
 		r.provider.names.endCreate(name)
 	}
-	c.sayOutcome(outcome, request, outcome.Result == send.Adopted && r.provider.Sender.Journal.IsLeft(outcome.Record))
+	c.sayOutcome(outcome, request, outcome.Result == send.Adopted && r.provider.Sender.Journal.IsLeftByThisRun(outcome.Record))
 
 	// Wait until the job finishes.
 	switch {
@@ -196,7 +196,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		stateWriter: stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics},
 		provider:    r.provider, job: &job,
 	}
-	c.marks.replacement = replacement{} // as planned once, before a plan that replaces nothing
+	c.marks.replacement = replacement{} // of an earlier plan, which was not applied: a later Delete must not read it
 	r.provider.names.isApplying.Store(true)
 
 	// Read what was planned.
@@ -240,7 +240,7 @@ func (c applyCall) sendMessage(ctx context.Context, before *jobModel, timeout ti
 	if before.isClosed(c.marks.message.IsClosed) { // nothing is sent, but an earlier run may have sent the message
 		request.PlannedJob = request.JobID
 	}
-	if !c.provider.usable(c.diags) || !checkName(request, c.diags) {
+	if !c.provider.checkService(c.diags) || !checkName(request, c.diags) {
 		return
 	}
 
@@ -273,11 +273,11 @@ func (c applyCall) sendMessage(ctx context.Context, before *jobModel, timeout ti
 // the prompt of an imported job.
 func (c applyCall) storeAndWait(ctx context.Context, before *jobModel, isFirst bool, timeout time.Duration) {
 	isWaited := c.options.enabled && !before.hasFinished()
-	if isWaited && !c.provider.usable(c.diags) {
+	if isWaited && !c.provider.checkService(c.diags) {
 		return
 	}
 	isNamed := isFirst || !c.job.Name.Equal(before.Name)
-	if isNamed && (lacks(c.provider.Missing.Journal, c.diags) || !c.assign(ctx)) {
+	if isNamed && (addMissing(c.provider.Missing.Journal, c.diags) || !c.assign(ctx)) {
 		return
 	}
 	c.save(ctx, c.job)
@@ -305,24 +305,24 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	if isReplaced {
 		needed = r.provider.Missing.Service
 	}
-	if lacks(needed, &resp.Diagnostics) {
+	if addMissing(needed, &resp.Diagnostics) {
 		return
 	}
 
-	// Free the name, or keep it for the create that follows. isWanted: another object has the job.
+	// Free the name, or keep it for the create that follows. isInUse: another object has the job.
 	object := journal.Object{
 		Project: job.ProjectID.ValueString(), Name: job.Name.ValueString(), JobID: job.ID.ValueString(),
 		Arguments: job.request(ctx, "").Arguments, PromptHash: job.hashOfPrompt(),
 		Holder: marks.holder,
 	}
 	records := r.provider.Sender.Journal
-	isWanted, err := false, records.Unusable()
+	isInUse, err := false, records.Unusable()
 	switch fate := marks.replacement.fate(job.projectAndName()); {
 	case err != nil && isReplaced:
 	case fate == keep:
-		isWanted, err = records.Keep(ctx, object)
+		isInUse, err = records.Keep(ctx, object)
 	default: // the runs of "terraform test" share a process, and none adopts what an earlier one destroyed
-		isWanted, err = records.Free(ctx, object, fate == leave && r.provider.Command != "test")
+		isInUse, err = records.Free(ctx, object, fate == leave && r.provider.Command != "test")
 	}
 
 	// An error keeps the object in the state.
@@ -335,7 +335,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		return
 	}
 	r.provider.reportJournalError(err, &resp.Diagnostics)
-	if !resp.Diagnostics.HasError() && !isWanted && !job.hasFinished() {
+	if !resp.Diagnostics.HasError() && !isInUse && !job.hasFinished() {
 		addWarning(&resp.Diagnostics, wording.ActiveRemoved.Of(job.facts(), nil))
 	}
 }

@@ -12,7 +12,7 @@ import (
 // What an editor, a checkout or a heredoc changes and nobody sees starts no job and sends no message, neither
 // from the state nor from the journal, and the plan is empty: the state keeps the spelling that it has.
 //
-// Red without: comparedPrompt in request, promptHash, promptSaved, isLastPrompt and setValues; comparedTexts in all and request; the
+// Red without: comparedPrompt in request, promptHash, setPromptHash, hasPromptOf and setValues; comparedTexts in all and request; the
 // spelling of the arguments in setValues. The edits: TestCanonical.
 func TestSamePrompt_I02(t *testing.T) {
 	lives := map[string][]step{}

@@ -13,7 +13,7 @@ import (
 
 // What becomes of a job in the state without a journal, step by step. What is sent when is the subject of internal/test/lives.
 //
-// Red without: setValues, isCounted; ignored; checkPrompts. M01: observed in Read, the time of the message in await,
+// Red without: setValues; ignored; checkPrompts. M01: observed in Read, the time of the message in await,
 // interrupted in cutShort. M03: each condition of noteRefusal. P02: set. P05: AwaitLink in Wait and in Read. P03: each place that says its warnings. P09: ErrNotFound in
 // cutShort and in Read.
 func TestJob_steps(t *testing.T) {

@@ -59,7 +59,7 @@ func TestMarks_transitions(t *testing.T) {
 		"a status soon after a message": {recent, observed(active, completed, active), recent},
 		"no status after a message":     {recent, observed(active, "", ""), recent},
 		"a clock that was ahead":        {messageMarks{SentAt: start.Add(time.Hour)}, observed(active, completed, active), recent},
-		"a status later":                {messageMarks{SentAt: start.Add(-agentapi.Grace)}, observed(active, completed, completed), messageMarks{}},
+		"a status later":                {messageMarks{SentAt: start.Add(-agentapi.StaleFor)}, observed(active, completed, completed), messageMarks{}},
 		"a wait interrupted in the run": {recent, interrupted(active), messageMarks{}},
 		"a wait interrupted before it":  {recent, interrupted(completed), recent},
 		"a finished job":                {messageMarks{Unconfirmed: true, SentAt: start}, (*messageMarks).finished, unconfirmed},
@@ -90,7 +90,7 @@ func TestMarks_stored(t *testing.T) {
 	read, written := private{
 		"message":     []byte(`{"sent":"2026-11-23T00:24:16Z","unconfirmed":true,"closed":true}`),
 		"holder":      []byte(`"random"`),
-		"replacement": []byte(`{"job":"job_1","same":true,"by":["proj_1","docs"]}`),
+		"replacement": []byte(`{"job":"job_1","same":true,"by":{"project":"proj_1","name":"docs"}}`),
 	}, private{}
 	want := marks{
 		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, IsClosed: true},

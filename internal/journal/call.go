@@ -61,7 +61,7 @@ func (c *Call) Look(ctx context.Context) (*Record, error) {
 			return nil, err
 		}
 	}
-	r, text, err := c.journal.settled(ctx, c.wanted.Project, c.wanted.Name)
+	r, text, err := c.journal.awaitRecord(ctx, c.wanted.Project, c.wanted.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (c *Call) Withdrawn() {
 // at another address, can then no longer free its name.
 func (c *Call) Adopt() error {
 	r := *c.record
-	r.Holder, r.Released, r.Left = newID(), false, "" // a Delete of this run may have left the job
+	r.Holder, r.Released, r.LeftBy = newID(), false, "" // a Delete of this run may have left the job
 	return c.write(context.WithoutCancel(c.ctx), &r)
 }
 
@@ -213,7 +213,7 @@ func (c *Call) Assign(ctx context.Context) error {
 	w := c.wanted
 	return c.journal.edit(ctx, w.Project, w.Name, func(r *Record) (isChanged bool) {
 		entry := c.journal.claim(w)
-		entry.JobID = "" // as a create: after a message, whoever adopts the job would wait for its effect
+		entry.JobID = "" // recorded as a create: after a message, whoever adopts the job would distrust a final status
 		r.setLast(entry, w.JobID)
 		r.Holder = newID() // an object at another address, which this apply destroys, must not free the name
 		c.record = r

@@ -27,7 +27,7 @@ func TestCall_prove(t *testing.T) {
 }
 
 // What a record says of a claim: what is alive is waited for, what is over may have been sent, and what has no mark was not.
-func TestSettle(t *testing.T) {
+func TestAsOfNow(t *testing.T) {
 	const alive, dead = "alive", "dead"
 	for _, row := range []struct {
 		record *Record
@@ -50,7 +50,7 @@ func TestSettle(t *testing.T) {
 		w.End(dead)
 		j, _ := w.open("me")
 		before := short(row.record)
-		want(t, before, short(j.settle(row.record)), row.want)
+		want(t, before, short(j.asOfNow(row.record)), row.want)
 		want(t, "the record", short(row.record), before)
 		w.write(t, row.record)
 		want(t, "a plan sees", peek(t, j, "n"), row.want)

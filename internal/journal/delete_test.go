@@ -17,7 +17,7 @@ import (
 var object = Object{Project: "p", Name: "n", JobID: "J", PromptHash: PromptHash("J", "x"), Holder: "own"}
 
 // deletes are what a Delete can do with the name of its object.
-var deletes = map[string]func(*Journal, context.Context, Object) (isWanted bool, err error){
+var deletes = map[string]func(*Journal, context.Context, Object) (isInUse bool, err error){
 	"release": func(j *Journal, ctx context.Context, o Object) (bool, error) { return j.Free(ctx, o, false) },
 	"leave":   func(j *Journal, ctx context.Context, o Object) (bool, error) { return j.Free(ctx, o, true) },
 	"keep":    (*Journal).Keep,
@@ -79,8 +79,8 @@ func TestDelete_N23(t *testing.T) {
 			for range 2 {
 				j, c := w.open("me")
 				isKept := do == "keep" && strings.HasPrefix(row.after, "J ")
-				if isWanted, err := deletes[do](j, interrupted, o); isWanted != (row.wanted || isKept) || err != nil {
-					t.Errorf("wanted: %t, %v", isWanted, err)
+				if isInUse, err := deletes[do](j, interrupted, o); isInUse != (row.wanted || isKept) || err != nil {
+					t.Errorf("wanted: %t, %v", isInUse, err)
 				}
 				if row.after == unchanged {
 					want(t, "accesses", c.Took(), map[bool]string{true: "get"}[o.Name != ""])
@@ -154,8 +154,8 @@ func TestDelete_faults(t *testing.T) {
 			}
 			return None
 		}
-		if isWanted, err := j.Free(t.Context(), object, true); !isWanted || err != nil {
-			t.Errorf("adopted meanwhile, wanted: %t, %v", isWanted, err)
+		if isInUse, err := j.Free(t.Context(), object, true); !isInUse || err != nil {
+			t.Errorf("adopted meanwhile, wanted: %t, %v", isInUse, err)
 		}
 		want(t, "adopted meanwhile", w.record(t), "J create, of theirs")
 

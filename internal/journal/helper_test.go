@@ -104,7 +104,7 @@ func short(r *Record) string {
 	for _, note := range []struct {
 		is   bool
 		text string
-	}{{r.Released, "released"}, {r.Left != "", "left by " + string(r.Left)}, {r.Holder == "theirs", "of theirs"}} {
+	}{{r.Released, "released"}, {r.LeftBy != "", "left by " + string(r.LeftBy)}, {r.Holder == "theirs", "of theirs"}} {
 		if note.is {
 			parts = append(parts, note.text)
 		}
@@ -327,7 +327,7 @@ func unsent(r *Record)   { r.Claim.Unsent = true }
 func expired(r *Record)  { r.Claim.Deadline = time.Now().Add(-time.Second) }
 
 // left is a record whose job a Delete of a run has left to a create.
-func left(by cli.Run) func(*Record) { return func(r *Record) { r.Left = by } }
+func left(by cli.Run) func(*Record) { return func(r *Record) { r.LeftBy = by } }
 
 // claimed is a record under the claim of a sender, which is sent unless it says otherwise.
 func claimed(sender, job string, edits ...func(*Record)) func(*Record) {

@@ -150,9 +150,9 @@ func (j *Journal) prove(ctx context.Context) error {
 	return j.failed("written", err)
 }
 
-// settled returns the record of a name once no response to its claim can arrive any more. Until then
+// awaitRecord returns the record of a name once no response to its claim can arrive any more. Until then
 // it waits. Without a record, it returns an empty one.
-func (j *Journal) settled(ctx context.Context, project, name string) (*Record, store.Text, error) {
+func (j *Journal) awaitRecord(ctx context.Context, project, name string) (*Record, store.Text, error) {
 	began, waitsFor := time.Now(), ""
 	for {
 		// Ctrl-C ends the wait for another run, but no access: "terraform test" destroys after it, too, and
@@ -161,7 +161,7 @@ func (j *Journal) settled(ctx context.Context, project, name string) (*Record, s
 		if r == nil {
 			return &Record{Project: project, Name: name}, text, err
 		}
-		if s := j.settle(r); s.Claim == nil {
+		if s := j.asOfNow(r); s.Claim == nil {
 			return s, text, nil
 		}
 		if r.Claim.ID != waitsFor {
@@ -170,7 +170,7 @@ func (j *Journal) settled(ctx context.Context, project, name string) (*Record, s
 		// A claim that has lasted that long is over by the clock here, and that of the other run is ahead.
 		if time.Since(began) >= r.Claim.Deadline.Sub(r.Claim.SentAt) {
 			r.Claim.Deadline = time.Time{}
-			return j.settle(r), text, nil
+			return j.asOfNow(r), text, nil
 		}
 		j.log(ctx, "waiting for the response to another run", r)
 		if err := sleep.For(ctx, pollInterval); err != nil {
@@ -179,10 +179,11 @@ func (j *Journal) settled(ctx context.Context, project, name string) (*Record, s
 	}
 }
 
-// settle returns what a record says once no response to its claim can arrive any more. Until then,
-// the record has a claim. One without a mark has sent nothing: whoever writes over it takes the name
-// first, because its sender can no longer mark it.
-func (j *Journal) settle(r *Record) *Record {
+// asOfNow returns what a record says now. Once no response to its claim can arrive any more, the claim
+// becomes the last request, with an unknown outcome; until then it stays a claim. An Unsent one counts
+// as none, also while its sender lives: whoever writes over it takes the name, because BeforeBody of
+// the sender then finds another record and sends nothing.
+func (j *Journal) asOfNow(r *Record) *Record {
 	switch {
 	case r.Claim == nil:
 		return r
@@ -199,8 +200,8 @@ func (j *Journal) settle(r *Record) *Record {
 // IsGivenUp reports whether a person has given up a request.
 func (j *Journal) IsGivenUp(id string) bool { return slices.Contains(j.Forget, id) }
 
-// IsLeft reports whether a Delete of this run has left the job of a record to a create.
-func (j *Journal) IsLeft(r *Record) bool { return r.Left != "" && r.Left == j.process.Run }
+// IsLeftByThisRun reports whether a Delete of this run has left the job of a record to a create.
+func (j *Journal) IsLeftByThisRun(r *Record) bool { return r.LeftBy != "" && r.LeftBy == j.process.Run }
 
 // Object is what a Delete knows of the object that it removes.
 type Object struct {
@@ -213,30 +214,30 @@ type Object struct {
 // Free frees the name of an object that is removed. It does nothing if the name has another job by
 // now, or if another object has adopted the job, which is then still wanted. leaves: no object with the
 // name follows, so perhaps only the address has changed, and a create of this run may adopt the job.
-func (j *Journal) Free(ctx context.Context, o Object, leaves bool) (isWanted bool, err error) {
+func (j *Journal) Free(ctx context.Context, o Object, leaves bool) (isInUse bool, err error) {
 	left := cli.Run("")
 	if leaves {
 		left = j.process.Run
 	}
 	err = j.editFor(ctx, o, leaves, func(r *Record) (isChanged bool) {
-		if isWanted = !r.IsFree() && o.Holder != "" && r.Holder != o.Holder; !isWanted {
-			r.Released, r.Left = true, left
+		if isInUse = !r.IsFree() && o.Holder != "" && r.Holder != o.Holder; !isInUse {
+			r.Released, r.LeftBy = true, left
 			j.log(ctx, "released", r)
 		}
-		return !isWanted
+		return !isInUse
 	})
-	return isWanted, err
+	return isInUse, err
 }
 
 // Keep makes sure that the record of a name has the job of an object that is perhaps replaced by the
 // same one, and notes that this run has left the job to its create. If the name has another job by now,
 // that stays, and the object's own is not wanted.
-func (j *Journal) Keep(ctx context.Context, o Object) (isWanted bool, err error) {
+func (j *Journal) Keep(ctx context.Context, o Object) (isInUse bool, err error) {
 	err = j.editFor(ctx, o, true, func(r *Record) (isChanged bool) {
-		r.Released, r.Left, isWanted = false, j.process.Run, true
+		r.Released, r.LeftBy, isInUse = false, j.process.Run, true
 		return true
 	})
-	return isWanted, err
+	return isInUse, err
 }
 
 // editFor edits the record of an object's name if that has the object's job. restores: also if the
@@ -246,7 +247,7 @@ func (j *Journal) editFor(ctx context.Context, o Object, restores bool, change f
 		return nil
 	}
 	return j.edit(ctx, o.Project, o.Name, func(r *Record) (isChanged bool) {
-		if isLost := r.JobID != o.JobID && r.IsFree() && !j.IsLeft(r); isLost && restores && o.PromptHash != "" {
+		if isLost := r.JobID != o.JobID && r.IsFree() && !j.IsLeftByThisRun(r); isLost && restores && o.PromptHash != "" {
 			entry := j.newEntry(o.Arguments)
 			entry.Prompt = o.PromptHash
 			r.setLast(entry, o.JobID)
@@ -259,7 +260,7 @@ func (j *Journal) editFor(ctx context.Context, o Object, restores bool, change f
 // edit changes the record of a name, once no response to its claim can arrive any more.
 func (j *Journal) edit(ctx context.Context, project, name string, change func(*Record) (isChanged bool)) error {
 	for range maxConflicts {
-		r, text, err := j.settled(ctx, project, name)
+		r, text, err := j.awaitRecord(ctx, project, name)
 		if err != nil {
 			return err
 		}
@@ -295,7 +296,7 @@ func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) 
 	if r == nil {
 		return ""
 	}
-	if r = j.settle(r); r.JobID == jobID && r.Last != nil {
+	if r = j.asOfNow(r); r.JobID == jobID && r.Last != nil {
 		return r.Last.ID
 	}
 	return ""

@@ -41,7 +41,7 @@ func (j *Journal) Peek(ctx context.Context, project, name string) (*Record, erro
 	case r == nil:
 		return empty, err
 	}
-	return j.settle(r), nil
+	return j.asOfNow(r), nil
 }
 
 // list returns the keys of all records, in order.
@@ -66,7 +66,7 @@ func (j *Journal) All(ctx context.Context) ([]*Record, error) {
 		group.Go(func() error {
 			r, _, err := j.read(ctx, key)
 			if r != nil {
-				found[i] = j.settle(r)
+				found[i] = j.asOfNow(r)
 			}
 			return err
 		})

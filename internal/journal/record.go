@@ -24,7 +24,7 @@ type Record struct {
 	Name     string  `json:"name"`
 	JobID    string  `json:"job,omitempty"`      // that the name has, or had before it was released
 	Released bool    `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
-	Left     cli.Run `json:"left,omitempty"`     // the run whose Delete has left the job to a create of the same run
+	LeftBy   cli.Run `json:"left_by,omitempty"`  // the run whose Delete left or kept the job for a create: of the same run, it may adopt the job
 	Holder   string  `json:"holder,omitempty"`   // random; the private state of the object with the job has it, too: only that frees the name
 	Last     *Entry  `json:"last,omitempty"`     // the last request that the service accepted, or may have accepted
 	Claim    *Entry  `json:"claim,omitempty"`    // the request that a run sends
@@ -33,9 +33,11 @@ type Record struct {
 
 // Entry is a request in a record: a create or a message.
 type Entry struct {
-	ID        string        `json:"id"`                // random, and never used again; empty in memory
-	JobID     string        `json:"job,omitempty"`     // the recipient of a message; empty for a create
-	Prompt    string        `json:"prompt"`            // hash, salted with the id; of what a Delete has recorded, with the job's id
+	ID    string `json:"id"`            // random, and never used again; empty in memory
+	JobID string `json:"job,omitempty"` // the recipient of a message; empty for a create
+	// Prompt is a hash, salted with the id. A Delete that restores a lost record knows only the hash that
+	// the state has, which is salted with the job's id.
+	Prompt    string        `json:"prompt"`
 	Arguments string        `json:"arguments"`         // hash of triggers, and of what else tells creates apart beside the prompt
 	Unknown   bool          `json:"unknown,omitempty"` // no response shows its outcome
 	Sender    cli.ProcessID `json:"sender"`
@@ -163,5 +165,5 @@ func (r *Record) setLast(entry *Entry, job string) {
 	if r.JobID != job {
 		r.Holder = newID()
 	}
-	r.Last, r.JobID, r.Claim, r.Released, r.Left = &last, job, nil, false, ""
+	r.Last, r.JobID, r.Claim, r.Released, r.LeftBy = &last, job, nil, false, ""
 }

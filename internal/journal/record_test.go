@@ -47,7 +47,7 @@ func FuzzRecord(f *testing.F) {
 		j, _ := NewWorld().open("1")
 		for _, ended := range []bool{false, true} {
 			j.process.Ended = func(cli.ProcessID) bool { return ended }
-			after := *j.settle(r)
+			after := *j.asOfNow(r)
 			after.setLast(&Entry{ID: claimID, Prompt: "x"}, "J2")
 			text, err := json.Marshal(after)
 			if err != nil {

@@ -41,7 +41,7 @@ func TestChangedDefaultProject(t *testing.T) {
 // A call misses what is not set and what it needs, a plan once. A plan that sends nothing needs nothing, a Delete only what leads to the
 // record, and with count = 0, or for a function, there is no call.
 //
-// Red without: each call of reportMissing, lacks and usable, and the choice between Service and Journal in each; saysMissing; Forget in
+// Red without: each call of reportMissing, addMissing and checkService, and the choice between Service and Journal in each; isFirst; Forget in
 // providerData.
 func TestMissingSettings(t *testing.T) {
 	type (

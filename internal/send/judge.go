@@ -15,7 +15,7 @@ import (
 // plan foresees it.
 
 // Sends reports whether an apply sends something, if this is what a plan foresees.
-func (r Result) Sends() bool { return r == Accepted }
+func (r Result) Sends() bool { return r == MaySend }
 
 // Stops reports whether an apply waits, or fails until something changes, if this is what a plan
 // foresees.
@@ -26,8 +26,8 @@ func (r Result) Stops() bool {
 // Counts reports whether a message counts as sent, or may do so once the apply has waited.
 func (r Result) Counts() bool { return r == AlreadySent || r == EarlierUnknown || r == Waiting }
 
-// Foresee tells a plan what its apply would do: its Result is what that would return, and Accepted if it
-// would send. Without a record, and with an error of the journal, it would.
+// Foresee tells a plan what its apply would do: its Result is what that would return, and MaySend if it
+// would send, as it would without a record, or with an error of the journal.
 func (s *Sender) Foresee(ctx context.Context, r Request) (Outcome, error) {
 	record, err := s.Journal.Peek(ctx, r.Project, r.Name)
 	return s.judge(ctx, r, record, s.Client.ReadJob), err
@@ -45,11 +45,11 @@ func (s *Sender) judge(ctx context.Context, r Request, record *journal.Record, r
 	case record.Claim != nil:
 		out.Result = Waiting
 	case r.Replaces != "" && r.Replaces == record.JobID: // the Delete frees the name
-		out.Result = Accepted
+		out.Result = MaySend
 	case r.Kind() == Message:
 		out.Result = judgeMessage(r, record, isGivenUp)
-	case record.Last == nil, isGivenUp, record.Released && !s.Journal.IsLeft(record):
-		out.Result = Accepted
+	case record.Last == nil, isGivenUp, record.Released && !s.Journal.IsLeftByThisRun(record):
+		out.Result = MaySend
 	case record.IsUnknownCreate():
 		out.Result = EarlierUnknown
 	case record.HasArguments(r.Wanted) && (r.IsPromptUnknown || record.Has(r.Prompt)):
@@ -68,11 +68,11 @@ func judgeMessage(r Request, record *journal.Record, isGivenUp bool) Result {
 	isOther := record.JobID != r.JobID
 	switch {
 	case record.Last == nil, record.Released && isOther:
-		return Accepted // the record was lost, or is about an earlier job: the state has the job of the message
+		return MaySend // the record was lost, or is about an earlier job: the state has the job of the message
 	case isOther && !isGivenUp:
 		return OtherJob
 	case isOther, r.IsPromptUnknown, !record.Has(r.Prompt):
-		return Accepted
+		return MaySend
 	case record.Last.Unknown:
 		return EarlierUnknown
 	}
@@ -86,7 +86,7 @@ func judgeBeside(r Request, job *agentapi.Job, err error, out *Outcome) {
 	hasArguments := record.HasArguments(r.Wanted)
 	isActive := err == nil && !job.Status.Terminal()
 	isPerhaps := err == nil && record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt)
-	out.Result = Accepted
+	out.Result = MaySend
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):
 	case err != nil && hasArguments:

@@ -53,8 +53,10 @@ const lookAgain Result = 0
 
 // The results. Nothing was sent, unless they say otherwise.
 const (
+	// MaySend: nothing is in the way of the request, so an apply sends it next. It is no outcome.
+	MaySend Result = iota + 1
 	// Accepted: the service accepted the request, and Job is its response.
-	Accepted Result = iota + 1
+	Accepted
 	// Adopted: an earlier run had sent the create, and Job is as it is now.
 	Adopted
 	// AlreadySent: an earlier run had sent the message, and Job is as it is now.
@@ -90,7 +92,7 @@ type Outcome struct {
 	Result       Result
 	Job          *agentapi.Job   // if the service has accepted the request
 	JobID        string          // of the job that has the prompt, or may have it; also if that cannot be read now
-	Record       *journal.Record // of the name, as an earlier run has left it, or with our own unknown request; may be nil
+	Record       *journal.Record // of the name, if the record has decided, or if the outcome of our own request is unknown
 	Err          error
 	Beside       *journal.Record // of the name, if a create starts a job beside one that a person may still want
 	BecameClosed bool            // because of refusals like this one, the job accepts no messages from now on
@@ -131,19 +133,18 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 	if o.Request.Kind() == Create && o.Request.PlannedJob == "" {
 		// A create writes its claim first, and reads only if the store refuses that: it saves a read, and
 		// without the right to list, a store denies a read of what does not exist.
-		out.Result = Accepted
+		out.Result = MaySend
 	}
 	for hasLooked := false; ; {
 		switch out.Result {
 		case lookAgain:
 			out, hasLooked = o.follow(ctx), true
-		case Accepted:
+		case MaySend:
 			beside := out.Beside
 			out = o.post(ctx)
 			switch {
 			case out.Result == Accepted, out.Result == Unknown:
 				out.Beside = beside
-				return out
 			case out.Result == BeyondLimit && !hasLooked:
 				out = Outcome{} // the name may have a job to adopt, which counts for no limit
 			}
@@ -201,7 +202,7 @@ func (o *Operation) Claim() error {
 	return nil
 }
 
-// follow does what the record of the name says. The result is Accepted if the request must be sent now.
+// follow does what the record of the name says. The result is MaySend if the request is to be sent.
 func (o *Operation) follow(ctx context.Context) Outcome {
 	record, err := o.Look(ctx)
 	if err != nil {
@@ -217,7 +218,7 @@ func (o *Operation) follow(ctx context.Context) Outcome {
 		return o.readJob(ctx, AlreadySent, record)
 	}
 	switch {
-	case out.Result != Accepted || planned == "":
+	case out.Result != MaySend || planned == "":
 		return out
 	case o.Request.Kind() == Message:
 		return Outcome{Result: Closed}
@@ -244,7 +245,7 @@ func (o *Operation) adopt(ctx context.Context, record *journal.Record) Outcome {
 	case out.Err != nil && !o.sender.Journal.IsDurable():
 		out.JobID = record.JobID // only the state will know it
 	case out.Err == nil && out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
-		return Outcome{Result: Accepted}
+		return Outcome{Result: MaySend}
 	}
 	return out
 }

@@ -61,7 +61,7 @@ const keepElsewhere = "To keep the journal elsewhere, set journal { url = \"...\
 const (
 	NotListed Text = "Agent jobs not listed\nThe journal is turned off, so nothing shows what earlier runs have started. " +
 		"A query sends nothing.\n\nCheck the journal block in the provider block."
-	ListedWithoutRecord Text = "Failed to read agent job\nJob {job} is listed as the journal has it. A query sends no prompt.\n\n{cause}"
+	ListedUnread Text = "Failed to read agent job\nJob {job} is listed as the journal has it. A query sends no prompt.\n\n{cause}"
 )
 
 // requests lists what was sent without a response: of each record, its claim or its last request.

@@ -48,7 +48,7 @@ func mutants() map[string]mutant {
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response"},
 
 		"an unknown create stops":    {"send/judge.go", "	case record.IsUnknownCreate():\n		out.Result = EarlierUnknown\n", "", create},
-		"the same request adopts":    {"send/judge.go", "		out.Result = Adopted\n", "		out.Result = Accepted\n", create},
+		"the same request adopts":    {"send/judge.go", "		out.Result = Adopted\n", "		out.Result = MaySend\n", create},
 		"a name has one running job": {"send/judge.go", "	case (isActive || isPerhaps) && hasArguments: ", "	case (isActive || isPerhaps) && false: ", "state lost, edited"},
 		"a job whose message is new runs": {
 			"send/judge.go", "err == nil && record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt)\n", "false\n", "message, then the state lost, edited",
@@ -67,14 +67,14 @@ func mutants() map[string]mutant {
 		"a killed replacement does not hide a message": {
 			"send/judge.go", "record.Last == nil, record.Released && isOther:", "record.IsFree():", "message, then -replace, remote state",
 		},
-		"a message of an earlier run counts as sent": {"send/judge.go", "	case record.Last.Unknown:\n		return EarlierUnknown\n	}\n	return AlreadySent\n", "	}\n	return Accepted\n", message},
+		"a message of an earlier run counts as sent": {"send/judge.go", "	case record.Last.Unknown:\n		return EarlierUnknown\n	}\n	return AlreadySent\n", "	}\n	return MaySend\n", message},
 		"a claim that is over may have been sent":    {"journal/journal.go", "		return r.withUnknown()\n", "		s := *r\n		s.Claim = nil\n		return &s\n", create},
 		"a request waits for the claim of another run": {
-			"journal/call.go", "	r, text, err := c.journal.settled(ctx, c.wanted.Project, c.wanted.Name)\n",
+			"journal/call.go", "	r, text, err := c.journal.awaitRecord(ctx, c.wanted.Project, c.wanted.Name)\n",
 			"	r, text, err := c.journal.read(ctx, c.text.Key)\n	if r != nil && r.Claim != nil {\n		r = r.withUnknown()\n	}\n", "late response",
 		},
 		"a Delete waits for the claim of another run": {
-			"journal/journal.go", "		r, text, err := j.settled(ctx, project, name)\n", "		r, text, err := j.read(ctx, key(project, name))\n		if r == nil {\n			r = &Record{Project: project, Name: name}\n		}\n", "message, then a destroy",
+			"journal/journal.go", "		r, text, err := j.awaitRecord(ctx, project, name)\n", "		r, text, err := j.read(ctx, key(project, name))\n		if r == nil {\n			r = &Record{Project: project, Name: name}\n		}\n", "message, then a destroy",
 		},
 		"a plan counts the claim of another run as sent": {"send/judge.go", " || r == EarlierUnknown || r == Waiting }", " || r == EarlierUnknown }", "message that fails"},
 
@@ -103,14 +103,14 @@ func mutants() map[string]mutant {
 		"a plan that may retry promises no adoption":      {"job/plan.go", "options.onFailure == onRetry || options.mayRetry\n", "options.onFailure == onRetry\n", "life: an adoption was promised, and on_failure was not known"},
 		"an apply replaces no job that its plan has kept": {"job/plan.go", "isGivenUp:    isGivenUp && isRead,", "isGivenUp:    isGivenUp,", "life: a job is given up when its plan is applied"},
 		"what this run has left stops another prompt": {
-			"send/judge.go", "record.Released && !s.Journal.IsLeft(record):", "record.Released && !(s.Journal.IsLeft(record) && record.HasArguments(r.Wanted) && record.Has(r.Prompt)):", "life: a changed address, and another prompt for an active job, started a second one",
+			"send/judge.go", "record.Released && !s.Journal.IsLeftByThisRun(record):", "record.Released && !(s.Journal.IsLeftByThisRun(record) && record.HasArguments(r.Wanted) && record.Has(r.Prompt)):", "life: a changed address, and another prompt for an active job, started a second one",
 		},
 		"a job is left to a create of the same run": {"journal/journal.go", "		left = j.process.Run\n", "		left = \"\"\n", "other address and alias, destroyed first"},
-		"a job is left to no create of another run": {"journal/journal.go", "r.Left != \"\" && r.Left == j.process.Run }", "r.Left != \"\" }", "terraform destroy"},
+		"a job is left to no create of another run": {"journal/journal.go", "r.LeftBy != \"\" && r.LeftBy == j.process.Run }", "r.LeftBy != \"\" }", "terraform destroy"},
 		"a destroy keeps what another object has adopted": {
-			"journal/journal.go", "isWanted = !r.IsFree() && o.Holder != \"\" && r.Holder != o.Holder; !isWanted {\n", "!isWanted {\n", "two aliases, one name, one destroyed",
+			"journal/journal.go", "isInUse = !r.IsFree() && o.Holder != \"\" && r.Holder != o.Holder; !isInUse {\n", "!isInUse {\n", "two aliases, one name, one destroyed",
 		},
-		"a destroy releases": {"journal/journal.go", "			r.Released, r.Left = true, left\n", "			r.Left = left\n", "terraform destroy"},
+		"a destroy releases": {"journal/journal.go", "			r.Released, r.LeftBy = true, left\n", "			r.LeftBy = left\n", "terraform destroy"},
 		"a replacement without its journal fails": {
 			"job/resource.go", "	case err != nil && isReplaced: // the create", "	case false: // the create", "-replace",
 		},

@@ -169,7 +169,7 @@ func (w *world) fingerprint() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range records {
-		fmt.Fprintf(&b, "record %s job %d released %t left %t", r.Name, jobs[r.JobID], r.Released, r.Left != "")
+		fmt.Fprintf(&b, "record %s job %d released %t left %t", r.Name, jobs[r.JobID], r.Released, r.LeftBy != "")
 		fmt.Fprint(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
 		fmt.Fprintln(&b)
 	}

@@ -36,9 +36,9 @@ import (
 )
 
 const (
-	finish  = 3 * time.Second  // how often active jobs finish in a run
-	timeout = 90 * time.Second // longer than a 404 must persist before it counts
-	pause   = agentapi.Grace   // between runs: a final status then counts
+	finish  = 3 * time.Second   // how often active jobs finish in a run
+	timeout = 90 * time.Second  // longer than a 404 must persist before it counts
+	pause   = agentapi.StaleFor // between runs: a final status then counts
 )
 
 const (
