@@ -17,9 +17,7 @@ type projectAndName struct {
 // names are what a process knows of the resources that have names. It plans or applies one
 // configuration.
 type names struct {
-	// isApplying: a Create, Update or Delete has begun. From then on, plans report no error of names,
-	// limits or the journal, because it would leave an old object deposed (T4).
-	isApplying atomic.Bool
+	isApplying atomic.Bool // a Create, Update or Delete has begun: see phase
 
 	owners  sync.Map // an owner for each projectAndName
 	created sync.Map // each projectAndName that this apply has created

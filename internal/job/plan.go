@@ -22,7 +22,13 @@ import (
 // sends and writes nothing.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
-	p := planner{r.provider, &resp.Diagnostics}
+	p := planner{r.provider, &resp.Diagnostics, planOnly}
+	switch {
+	case p.names.isApplying.Load():
+		p.phase = inApply
+	case p.Command == "apply":
+		p.phase = beforeApply
+	}
 	// A plan goes on without a setting, because an apply must plan what the plan before it did.
 	switch {
 	case req.State.Raw.IsNull():
@@ -42,7 +48,22 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 type planner struct {
 	*ProviderData
 	diags *diag.Diagnostics
+	phase phase
 }
+
+// phase is when a resource is planned. What a plan and its apply both know is said once.
+type phase int
+
+const (
+	// planOnly: a person reads the plan, and perhaps applies it later.
+	planOnly phase = iota
+	// beforeApply: "terraform apply" plans in two processes (T3), and the calls of the second one say
+	// what they do.
+	beforeApply
+	// inApply: a Create, Update or Delete has begun. From then on, no plan reports an error of names,
+	// limits or the journal, because it would leave an old object deposed (T4).
+	inApply
+)
 
 // planNew plans a job that no state has, or the one that follows a tainted resource. Of a
 // replacement, this is the second call (T1, T2 in TERRAFORM.md), which finds what the first one has
@@ -84,7 +105,7 @@ func (p planner) planNew(ctx context.Context, req resource.ModifyPlanRequest, re
 // tainted one.
 func (p planner) planCreate(ctx context.Context, plan *jobModel, of replacement) (adopted string) {
 	request, replaced := plan.request(ctx, ""), wording.Job{ID: of.Job, Project: plan.ProjectID.ValueString()}
-	if why := p.Sender.Journal.Unusable(); of.Job != "" && why != nil && !p.names.isApplying.Load() {
+	if why := p.Sender.Journal.Unusable(); of.Job != "" && why != nil && p.phase != inApply {
 		addError(p.diags, wording.NotReplaced.Of(replaced, why))
 		return ""
 	}
@@ -221,10 +242,9 @@ func (p planner) say(ctx context.Context, c change, e existing) {
 }
 
 // warnOfRecord says what an apply does because of the record of a name, and no planned value shows.
-// "terraform apply" plans in two processes (T3), so its calls say so, but for a wait, which says
-// nothing.
+// An apply that waits for another run says nothing, so each plan does.
 func (p planner) warnOfRecord(foreseen send.Outcome, request send.Request) {
-	if p.names.isApplying.Load() || p.Command == "apply" && foreseen.Result != send.Waiting {
+	if p.phase == inApply || p.phase == beforeApply && foreseen.Result != send.Waiting {
 		return
 	}
 	at := path.Root("name")
@@ -237,14 +257,13 @@ func (p planner) warnOfRecord(foreseen send.Outcome, request send.Request) {
 }
 
 // count counts a request that the apply sends. What is beyond a limit fails the plan if it is
-// sure of that, and else warns: no plan is sure of a message, whose resource -replace may replace.
-// Once an apply has begun, its calls refuse what is beyond a limit: an error of its own plan would
-// leave the old object of a replacement with create_before_destroy as a deposed one (T4).
+// sure of that, and else warns: no plan is sure of a message, whose resource -replace may replace. In an
+// apply, the calls refuse what is beyond a limit.
 func (p planner) count(request send.Request, isSure bool) {
-	if p.names.isApplying.Load() {
+	if p.phase == inApply {
 		return
 	}
-	if p.Command != "apply" { // it plans in two processes (T3), so its calls warn
+	if p.phase == planOnly {
 		p.warnOfPlace(p.diags)
 	}
 	switch err := p.Sender.Limits.Plan(request, isSure); {
@@ -256,13 +275,13 @@ func (p planner) count(request send.Request, isSure bool) {
 	}
 }
 
-// checkOwner makes sure that no other resource has the name. Once an apply has begun, it reports no
-// error (T4), and beginCreate stops the second create instead.
+// checkOwner makes sure that no other resource has the name. In an apply, beginCreate stops the second
+// create instead.
 func (p planner) checkOwner(plan *jobModel, o owner) {
 	if plan.Name.ValueString() == "" || plan.ProjectID.IsUnknown() {
 		return // it is not known yet, or ignore_changes hides that of an imported job
 	}
-	if other, isOnly := p.names.own(plan.projectAndName(), o); !isOnly && !p.names.isApplying.Load() {
+	if other, isOnly := p.names.own(plan.projectAndName(), o); !isOnly && p.phase != inApply {
 		check.ErrorAt(p.diags, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString(), o.job, other.job))
 	}
 }

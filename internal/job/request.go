@@ -8,10 +8,14 @@ import (
 	"encoding/json"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // newJob is the body of the POST that creates the job.
@@ -73,4 +77,13 @@ func (m *jobModel) fingerprint(ctx context.Context) string {
 // empty if the journal does not show one.
 func (m *jobModel) lastRequest(ctx context.Context, j *journal.Journal) string {
 	return j.LastRequest(ctx, m.ProjectID.ValueString(), m.Name.ValueString(), m.ID.ValueString())
+}
+
+// checkName checks that a request has a name, without which it would not be recorded. An imported
+// job has none yet, and ignore_changes can keep it so.
+func checkName(request send.Request, diags *diag.Diagnostics) (ok bool) {
+	if request.Name == "" {
+		check.ErrorAt(diags, path.Root("name"), wording.NameMissing(request))
+	}
+	return request.Name != ""
 }

@@ -11,10 +11,8 @@ import (
 	"errors"
 	"reflect"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -234,63 +232,6 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 }
 
-// sendMessage sends the new prompt as a message, and waits until the job has finished again.
-func (c applyCall) sendMessage(ctx context.Context, before *jobModel, timeout time.Duration) {
-	request := c.job.request(ctx, c.job.ID.ValueString())
-	if before.isClosed(c.marks.message.IsClosed) { // nothing is sent, but an earlier run may have sent the message
-		request.PlannedJob = request.JobID
-	}
-	if !c.provider.checkService(c.diags) || !checkName(request, c.diags) {
-		return
-	}
-
-	// Send it, or do what the record of the name says.
-	operation := c.provider.Sender.Begin(ctx, request)
-	ctx, cancel := c.provider.withTimeout(ctx, "timeouts.update", timeout)
-	defer cancel()
-	outcome := operation.Send(ctx)
-
-	// Save the prompt before anything that can panic or take long.
-	if outcome.Result == send.Accepted || outcome.Result == send.Unknown {
-		c.job.Messages = types.Int64Value(before.Messages.ValueInt64() + 1)
-	}
-	_ = c.saveOutcome(ctx, outcome, operation) // its warning of the link comes with the wait, or the next refresh
-	c.noteRefusal(ctx, &outcome, request)
-	c.sayOutcome(outcome, request, false)
-
-	// Wait until the job has finished again.
-	if outcome.Job != nil && c.options.enabled {
-		after := wait.Resumed
-		if outcome.Result == send.Accepted {
-			after = wait.Messaged
-		}
-		c.await(ctx, after)
-	}
-	c.reportProblem(operation, outcome.Result)
-}
-
-// storeAndWait stores what the configuration says of a job, and resumes a wait. isFirst: the state gets
-// the prompt of an imported job.
-func (c applyCall) storeAndWait(ctx context.Context, before *jobModel, isFirst bool, timeout time.Duration) {
-	isWaited := c.options.enabled && !before.hasFinished()
-	if isWaited && !c.provider.checkService(c.diags) {
-		return
-	}
-	isNamed := isFirst || !c.job.Name.Equal(before.Name)
-	if isNamed && (addMissing(c.provider.Missing.Journal, c.diags) || !c.assign(ctx)) {
-		return
-	}
-	c.save(ctx, c.job)
-	if c.marks.message.hasFailed(&before.shownJob) && c.options.failsRuns() {
-		c.reportFailure(ctx)
-	}
-	if isWaited {
-		ctx, cancel := c.provider.withTimeout(ctx, "timeouts.update", timeout)
-		defer cancel()
-		c.await(ctx, wait.Resumed)
-	}
-}
-
 // Delete removes the job from the state, and does with its name what the plan of a replacement says
 // (replacement.fate). Nothing is sent: the service cannot cancel a job.
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
@@ -309,21 +250,8 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		return
 	}
 
-	// Free the name, or keep it for the create that follows. isInUse: another object has the job.
-	object := journal.Object{
-		Project: job.ProjectID.ValueString(), Name: job.Name.ValueString(), JobID: job.ID.ValueString(),
-		Arguments: job.request(ctx, "").Arguments, PromptHash: job.hashOfPrompt(),
-		Holder: marks.holder,
-	}
-	records := r.provider.Sender.Journal
-	isInUse, err := false, records.Unusable()
-	switch fate := marks.replacement.fate(job.projectAndName()); {
-	case err != nil && isReplaced:
-	case fate == keep:
-		isInUse, err = records.Keep(ctx, object)
-	default: // the runs of "terraform test" share a process, and none adopts what an earlier one destroyed
-		isInUse, err = records.Free(ctx, object, fate == leave && r.provider.Command != "test")
-	}
+	// Do with the name what the plan says.
+	isInUse, err := r.leaveName(ctx, &job, marks)
 
 	// An error keeps the object in the state.
 	switch {
@@ -338,6 +266,25 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	if !resp.Diagnostics.HasError() && !isInUse && !job.hasFinished() {
 		addWarning(&resp.Diagnostics, wording.ActiveRemoved.Of(job.facts(), nil))
 	}
+}
+
+// leaveName frees the name of a job that is removed, or keeps it for the create that follows. isInUse:
+// another object has the job, or may get it. With an unusable journal, a replacement must not begin.
+func (r *jobResource) leaveName(ctx context.Context, job *jobModel, marks *marks) (isInUse bool, err error) {
+	records := r.provider.Sender.Journal
+	if err := records.Unusable(); err != nil && marks.replacement.By != nil {
+		return false, err
+	}
+	object := journal.Object{
+		Project: job.ProjectID.ValueString(), Name: job.Name.ValueString(), JobID: job.ID.ValueString(),
+		Arguments: job.request(ctx, "").Arguments, PromptHash: job.hashOfPrompt(), Holder: marks.holder,
+	}
+	fate := marks.replacement.fate(job.projectAndName())
+	if fate == keep {
+		return records.Keep(ctx, object)
+	}
+	// The runs of "terraform test" share a process, and none adopts what an earlier one destroyed.
+	return records.Free(ctx, object, fate == leave && r.provider.Command != "test")
 }
 
 func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
@@ -370,13 +317,4 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 			resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root(name), value)...)
 		}
 	}
-}
-
-// checkName checks that a request has a name, without which it would not be recorded. An imported
-// job has none yet, and ignore_changes can keep it so.
-func checkName(request send.Request, diags *diag.Diagnostics) (ok bool) {
-	if request.Name == "" {
-		check.ErrorAt(diags, path.Root("name"), wording.NameMissing(request))
-	}
-	return request.Name != ""
 }
