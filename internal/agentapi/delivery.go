@@ -18,6 +18,7 @@ import (
 // then on the service may receive it, so it waits for the response.
 type delivery struct {
 	call apiCall
+	ctx  context.Context // of the exchange
 
 	mu        sync.Mutex
 	isSealed  bool // no byte of its body may be sent any more
@@ -127,7 +128,8 @@ func (b postBody) Read(p []byte) (int, error) {
 	defer d.mu.Unlock()
 	if !d.isBegun && !d.isSealed {
 		d.obstacle = d.beforeBody()
-		d.isBegun, d.isSealed = d.obstacle == nil, d.obstacle != nil
+		d.isBegun = d.obstacle == nil && d.ctx.Err() == nil // else the mark took too long
+		d.isSealed = !d.isBegun
 	}
 	if d.isSealed {
 		return 0, context.Canceled

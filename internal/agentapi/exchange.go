@@ -42,6 +42,7 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, call
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	d.ctx = ctx
 	timeout := time.AfterFunc(c.config.RequestTimeout, func() { cancel(errTimeout) })
 	defer timeout.Stop()
 	isConnected := false
@@ -128,7 +129,9 @@ func (c *Client) logExchange(ctx context.Context, call apiCall, got *response, j
 		fields["job_status"] = escape.Printable(string(job.Status))
 	}
 	if failure != nil {
-		fields["error"] = failure.Error()
+		logged := *failure
+		logged.Detail = "" // the service's message may quote the prompt
+		fields["error"] = logged.Error()
 	}
 	if pause > 0 {
 		fields["pause_ms"] = pause.Milliseconds()

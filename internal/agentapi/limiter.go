@@ -54,8 +54,8 @@ type limiter struct {
 	growth      int       // exponent of the next pause without Retry-After
 }
 
-// wait waits for the end of the pause. If that outlasts the deadline of ctx, it fails at once, so that a person learns early
-// when to apply again.
+// wait waits for the end of the pause. If that outlasts the deadline of ctx, it fails at once with
+// ErrPauseTooLong: for a POST, a person learns early when to apply again.
 func (l *limiter) wait(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pause := l.pause()

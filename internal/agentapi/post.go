@@ -54,13 +54,13 @@ func (c *Client) post(ctx context.Context, call apiCall, body NewJob, recorder R
 	posts := c.postLimiter(call.projectID)
 	call.isPaused = func() bool { return posts.pause() > 0 }
 	var firstFailure time.Time
-	for failed := 0; ; {
+	for failed, refused := 0, 0; ; {
 		job, failure := c.attempt(ctx, posts, call)
 		switch {
 		case failure == nil:
 			return job, nil
 		case errors.Is(failure, ErrRefused) && failure.StatusCode == http.StatusTooManyRequests:
-			failed, call.status = 0, failure.StatusCode
+			failed, refused, call.status = 0, 0, failure.StatusCode
 			continue
 		case errors.Is(failure, errPaused):
 			continue
@@ -69,10 +69,13 @@ func (c *Client) post(ctx context.Context, call apiCall, body NewJob, recorder R
 		case failed == 0:
 			firstFailure = time.Now()
 		}
+		refused++
+		if !errors.Is(failure, ErrHandshake) && !errors.Is(failure, ErrProxyRefused) {
+			refused = 0
+		}
 		pause := backoff(failed)
 		failed++
-		isRefused := failed >= fewestRefusals && (errors.Is(failure, ErrHandshake) || errors.Is(failure, ErrProxyRefused))
-		if isRefused || time.Since(firstFailure)+pause > retryLimit || sleep.For(ctx, pause) != nil {
+		if refused == fewestRefusals || time.Since(firstFailure)+pause > retryLimit || sleep.For(ctx, pause) != nil {
 			failure.Lasted = time.Since(firstFailure)
 			return nil, failure
 		}

@@ -30,6 +30,8 @@ func TestCreateJob(t *testing.T) {
 	tooLate.dial = func(ctx context.Context) error { <-ctx.Done(); return nil }
 	slowDial := refused
 	slowDial.dial = func(context.Context) error { return &net.OpError{Op: "dial", Err: context.DeadlineExceeded} }
+	stray := refused
+	stray.dial = func(context.Context) error { return ErrProxyRefused }
 	notSent, unknown := ErrNotSent, ErrUnknownOutcome
 	const now = -1
 	for name, tc := range map[string]struct {
@@ -44,6 +46,7 @@ func TestCreateJob(t *testing.T) {
 		"refused":              {answers: all(refused), class: notSent, is: errConnRefused, lo: 50, hi: 60, dials: 8, most: 60},
 		"dial timeout":         {answers: all(slowDial), class: notSent, lo: 50, hi: 60, dials: 8, most: 60},
 		"twice, around a 429":  {answers: all(refused, limited("120"), refused, accepted), lo: 120, hi: 122, dials: 4, posts: 2},
+		"refused, stray proxy": {answers: all(refused, refused, stray, accepted), lo: 0, hi: 10, dials: 4, posts: 1},
 		"refused, cancelled":   {answers: all(refused), cancel: 5, class: notSent, is: errConnRefused, lo: 5, dials: 2, most: 60},
 		"hanging dial":         {answers: all(hanging, accepted), lo: 60, hi: 61, dials: 2, posts: 1},
 		"a 429, then lost":     {answers: all(limited("1"), lost), class: unknown, lo: 61, dials: 2, posts: 2},
@@ -97,6 +100,7 @@ func TestCreateJob(t *testing.T) {
 type recorder struct {
 	refuses error
 	latency time.Duration // of a claim
+	marking time.Duration // how long the first BeforeBody takes
 	calls   []string
 }
 
@@ -105,10 +109,28 @@ func (r *recorder) Claim() error {
 	time.Sleep(r.latency)
 	return r.refuses
 }
-func (r *recorder) BeforeBody() error  { r.calls = append(r.calls, "body"); return nil }
+func (r *recorder) BeforeBody() error {
+	r.calls = append(r.calls, "body")
+	time.Sleep(r.marking)
+	r.marking = 0
+	return nil
+}
 func (r *recorder) Accepted(id string) { r.calls = append(r.calls, "accepted "+id) }
 func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
 func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
+
+// A mark that takes longer than a request may take is not followed by a body, so the request is sent again.
+func TestCreateJob_slowMark(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, r := &fakeService{answers: []answer{accepted}}, &recorder{marking: time.Hour}
+		_, err := newFakeClient(t, f).CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, r)
+		want := []string{"claim", "body", "withdrawn", "claim", "body", "accepted job_1"}
+		if diff := cmp.Diff(want, r.calls); diff != "" || err != nil || len(f.posts) != 1 {
+			t.Errorf("%v, %d POSTs, calls (-want +got):\n%s", err, len(f.posts), diff)
+		}
+	})
+}
 
 type panicking struct{ *recorder }
 
@@ -193,12 +215,12 @@ func TestCreateJob_recorder(t *testing.T) {
 		if diff := cmp.Diff(whole, logged); diff != "" {
 			t.Errorf("the last line of the log (-want +got):\n%s", diff)
 		}
-		const reason = "the service responded with 200 OK: the response contains no usable job id: out of service"
+		const reason = "the service responded with 200 OK: the response contains no usable job id" // without what the service says
 		want := []string{
 			"logged 0, <nil>, <nil>, create job: no connection to the service: dial: connection refused", // what was not sent needs no record
 			"claim", "body", "withdrawn", "logged 429, <nil>, 1000, create job: the service responded with 429 Too Many Requests",
 			"claim", "body", "accepted job_1", "logged 201, active, <nil>, <nil>",
-			"claim", "body", "unknown", "logged 500, <nil>, <nil>, create job: the service responded with 500 Internal Server Error: EOF",
+			"claim", "body", "unknown", "logged 500, <nil>, <nil>, create job: the service responded with 500 Internal Server Error",
 			"claim", "body", "unknown", "logged 200, <nil>, <nil>, create job: " + reason,
 			"claim", "body", "withdrawn", "logged 400, <nil>, <nil>, create job: the service responded with 400 Bad Request",
 			"logged 200, <nil>, <nil>, get job: " + reason, `logged 200, cancelled\u001b, <nil>, <nil>`,

@@ -93,6 +93,7 @@ func (c *Client) read(ctx context.Context, projectID, jobID string, how patience
 			return job, nil
 		case failure.StatusCode == http.StatusTooManyRequests: // the service is there
 			last, call.status = nil, failure.StatusCode
+			soFar.refusals, soFar.outages = 0, 0
 			continue
 		case soFar.count(failure):
 			return nil, failure
@@ -113,14 +114,20 @@ func (c *Client) read(ctx context.Context, projectID, jobID string, how patience
 // readTurn waits until the rate limit and, for a poll, the budget allow a GET.
 func (c *Client) readTurn(ctx context.Context, isPoll bool) error {
 	for {
-		if err := c.gets.wait(ctx); err != nil || !isPoll {
+		err := c.gets.wait(ctx)
+		isLast := errors.Is(err, ErrPauseTooLong)
+		if deadline, _ := ctx.Deadline(); isLast && time.Until(deadline) > time.Second {
+			// A GET shortly before the deadline may still find a job that has finished.
+			err = sleep.For(ctx, time.Until(deadline)*9/10)
+		}
+		if err != nil || !isPoll {
 			return err
 		}
 		if c.polls.Wait(ctx) != nil {
 			<-ctx.Done() // if it has not ended yet, the turn would come after its deadline
 			return context.Cause(ctx)
 		}
-		if c.gets.pause() <= 0 {
+		if isLast || c.gets.pause() <= 0 {
 			return nil
 		} // else another call has begun a pause meanwhile
 	}

@@ -6,6 +6,8 @@ package agentapi
 import (
 	"math/rand/v2"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,8 +29,8 @@ func backoff(failures int) time.Duration {
 // a date in the past. The caller bounds it: it is advice.
 func retryAfter(header http.Header) time.Duration {
 	value := header.Get("Retry-After")
-	if seconds, err := time.ParseDuration(value + "s"); err == nil {
-		return max(seconds, 0)
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil && strings.Trim(value, "0123456789.") == "" {
+		return time.Duration(min(seconds, time.Hour.Seconds()*24*365) * float64(time.Second))
 	}
 	date, err := http.ParseTime(value)
 	if err != nil {
