@@ -136,7 +136,7 @@ func unanswered(kind simulator.Kind) func(*life) {
 }
 
 // What becomes of a create whose name has a record, a row for each thing that an apply does, and the next one says nothing. Which record
-// leads to it: TestJudge and TestOtherPrompt.
+// leads to it: TestJudge and TestJudge_beside.
 func TestAdoption(t *testing.T) {
 	a, b := []object{named("docs", "A")}, []object{named("docs", "B")}
 	derived := named("docs", "B")

@@ -53,8 +53,8 @@ type Cloud interface {
 }
 
 // Objects are those of a bucket. What store.Store guarantees, they do. A method returns
-// store.ErrDenied, store.ErrConflict and ErrNoObject only if the store itself says so: a proxy's 404
-// means nothing.
+// store.ErrConflict and ErrNoObject only if the store itself says so: a proxy's 404 means nothing. Its
+// 403 may count as store.ErrDenied, which only decides what a plan says.
 type Objects interface {
 	// List returns the keys of objects that start with prefix.
 	List(ctx context.Context, prefix string) iter.Seq2[string, error]
