@@ -4,6 +4,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -110,7 +111,7 @@ func (c applyCall) saveOutcome(ctx context.Context, outcome send.Outcome, operat
 	case outcome.Result == send.Adopted && lastMessage != nil:
 		marks.SentAt, marks.Unconfirmed = lastMessage.SentAt, lastMessage.Unknown
 	}
-	c.marks.holder = operation.Holder()
+	c.marks.holder = cmp.Or(operation.Holder(), c.marks.holder)
 	c.save(ctx, c.job)
 	return warnings
 }

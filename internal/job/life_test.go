@@ -207,7 +207,7 @@ func has(want ...string) func(*life) {
 		}
 		var got []string
 		for _, r := range l.records() {
-			got = append(got, fmt.Sprint(r.Name, " ", numbers[r.JobID], map[bool]string{true: "!"}[r.Released]))
+			got = append(got, fmt.Sprint(r.Name, " ", numbers[r.JobID], map[bool]string{true: "!"}[r.IsFreed()]))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			l.t.Errorf("records (-want +got):\n%s", diff)

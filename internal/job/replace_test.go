@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
@@ -50,7 +51,7 @@ func TestReplacement(t *testing.T) {
 		taints := func(l *life) { l.state["docs"].Tainted = true }
 		isFree := func(l *life) { // an apply could not record that it adopted the job
 			taints(l)
-			if _, err := l.journal().Free(l.t.Context(), journal.Object{Project: harness.Project, Name: "docs", JobID: l.s.OnlyJob(l.t).ID}, false); err != nil {
+			if _, err := l.journal().Remove(l.t.Context(), journal.Object{Project: harness.Project, Name: "docs", JobID: l.s.OnlyJob(l.t).ID}, journal.Release); err != nil {
 				l.t.Error(err)
 			}
 		}
@@ -156,4 +157,37 @@ func TestReplacement_taintedWithoutJournal(t *testing.T) {
 		}
 	}
 	play(t, lives)
+}
+
+// A message changes the holder of no job that the state has, so its Delete frees the name: not if the record was lost, nor if there was
+// no journal for a while. Red without: each condition of a holder in setLast and Remove.
+func TestRemove_holder(t *testing.T) {
+	var kept any
+	off := func(l *life) { kept = l.config["journal"]; l.config["journal"] = attrs{"enabled": false} }
+	on := func(l *life) { l.config["journal"] = kept }
+	killed := func(l *life) { // after its message was sent
+		on(l)
+		wanted := journal.Wanted{Project: harness.Project, Name: "docs", JobID: l.s.OnlyJob(l.t).ID, Arguments: "null{}", Prompt: "B"}
+		c := l.journal().Begin(l.t.Context(), wanted)
+		if err := errors.Join(c.Claim(), c.BeforeBody()); err != nil {
+			l.t.Fatal(err)
+		}
+		time.Sleep(3 * time.Hour)
+	}
+	gone := named("docs", "B")
+	gone.Gone = true
+	play(t, map[string][]step{
+		"a lost record": {
+			{before: off, objects: []object{named("docs", "A")}, creates: 1},
+			{before: killed, objects: []object{named("docs", "B")}, creates: 1, says: []string{"unknown"}},
+			{objects: []object{gone}, creates: 1},
+			{objects: []object{named("docs", "B")}, creates: 2},
+		},
+		"no journal for a message": {
+			{objects: []object{named("docs", "A")}, creates: 1},
+			{before: off, objects: []object{named("docs", "B")}, creates: 1, messages: 1},
+			{before: on, objects: []object{gone}, creates: 1, messages: 1, after: has("docs 1!")},
+			{objects: []object{named("docs", "A")}, creates: 2, messages: 1},
+		},
+	})
 }

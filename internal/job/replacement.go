@@ -3,6 +3,8 @@
 
 package job
 
+import "github.com/agentjobs/terraform-provider-agent/internal/journal"
+
 // replacement is all that a replacement carries from call to call, in the private state. The first
 // planning call knows the old object and the second one the new one (T2). Of a tainted object there is
 // only the second (T1). Delete reads what they have written (T6). Create gets none of it: it does what
@@ -13,31 +15,17 @@ type replacement struct {
 	By        *projectAndName `json:"by,omitempty"`   // the new object; nil if none follows, and empty parts are not known yet
 }
 
-// fate is what becomes of the name of an object that a Delete removes.
-type fate int
-
-const (
-	// release: the name is free, and the create that follows sends.
-	release fate = iota
-	// leave: the name is free, and a create of this run may still adopt the job for the same request:
-	// perhaps only the address has changed, as when a count shifts.
-	leave
-	// keep: the name keeps the job, and the create that follows does what the record says: it perhaps
-	// wants the same.
-	keep
-)
-
 // isOfTainted reports whether the old object is tainted.
 func (r replacement) isOfTainted() bool { return r.By != nil && r.Job == "" }
 
 // fate decides, for the old object's project and name.
-func (r replacement) fate(of projectAndName) fate {
+func (r replacement) fate(of projectAndName) journal.Fate {
 	isOther := func(next, own string) bool { return next != "" && next != own }
 	switch {
 	case r.By == nil, isOther(r.By.Project, of.Project), isOther(r.By.Name, of.Name):
-		return leave
+		return journal.Leave
 	case r.isOfTainted(), r.MayBeSame:
-		return keep
+		return journal.Keep
 	}
-	return release
+	return journal.Release
 }

@@ -280,11 +280,10 @@ func (r *jobResource) leaveName(ctx context.Context, job *jobModel, marks *marks
 		Arguments: job.request(ctx, "").Arguments, PromptHash: job.hashOfPrompt(), Holder: marks.holder,
 	}
 	fate := marks.replacement.fate(job.projectAndName())
-	if fate == keep {
-		return records.Keep(ctx, object)
+	if fate == journal.Leave && r.provider.Command == "test" {
+		fate = journal.Release // the runs of a test share a process, and none adopts what an earlier one destroyed
 	}
-	// The runs of "terraform test" share a process, and none adopts what an earlier one destroyed.
-	return records.Free(ctx, object, fate == leave && r.provider.Command != "test")
+	return records.Remove(ctx, object, fate)
 }
 
 func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
@@ -149,24 +150,24 @@ func TestReplacement_fate(t *testing.T) {
 	other, elsewhere, notKnown := &projectAndName{"p", "other"}, &projectAndName{"q", "docs"}, &projectAndName{"p", ""}
 	for name, row := range map[string]struct {
 		carried replacement
-		want    fate
+		want    journal.Fate
 	}{
-		"destroyed":                                   {replacement{}, leave},
-		"a first planning call without a second":      {replacement{Job: "J"}, leave},
-		"replaced, by the same name":                  {replacement{Job: "J", By: &of}, release},
-		"replaced, by another name":                   {replacement{Job: "J", By: other}, leave},
-		"replaced, in another project":                {replacement{Job: "J", By: elsewhere}, leave},
-		"tainted":                                     {replacement{By: &of}, keep},
-		"tainted, and the next name is not known yet": {replacement{By: notKnown}, keep},
-		"tainted, and another name":                   {replacement{By: other}, leave},
-		"tainted, and another project":                {replacement{By: elsewhere}, leave},
-		"because of a value that is not known yet":    {replacement{Job: "J", MayBeSame: true, By: &of}, keep},
-		"because the name is not known yet":           {replacement{Job: "J", MayBeSame: true, By: notKnown}, keep},
-		"because of both, and by another name":        {replacement{Job: "J", MayBeSame: true, By: other}, leave},
-		"replaced, and the project is not known yet":  {replacement{Job: "J", By: &projectAndName{"", "docs"}}, release},
+		"destroyed":                                   {replacement{}, journal.Leave},
+		"a first planning call without a second":      {replacement{Job: "J"}, journal.Leave},
+		"replaced, by the same name":                  {replacement{Job: "J", By: &of}, journal.Release},
+		"replaced, by another name":                   {replacement{Job: "J", By: other}, journal.Leave},
+		"replaced, in another project":                {replacement{Job: "J", By: elsewhere}, journal.Leave},
+		"tainted":                                     {replacement{By: &of}, journal.Keep},
+		"tainted, and the next name is not known yet": {replacement{By: notKnown}, journal.Keep},
+		"tainted, and another name":                   {replacement{By: other}, journal.Leave},
+		"tainted, and another project":                {replacement{By: elsewhere}, journal.Leave},
+		"because of a value that is not known yet":    {replacement{Job: "J", MayBeSame: true, By: &of}, journal.Keep},
+		"because the name is not known yet":           {replacement{Job: "J", MayBeSame: true, By: notKnown}, journal.Keep},
+		"because of both, and by another name":        {replacement{Job: "J", MayBeSame: true, By: other}, journal.Leave},
+		"replaced, and the project is not known yet":  {replacement{Job: "J", By: &projectAndName{"", "docs"}}, journal.Release},
 	} {
 		if got := row.carried.fate(of); got != row.want {
-			t.Errorf("%s: %d, want %d", name, got, row.want)
+			t.Errorf("%s: %s, want %s", name, got, row.want)
 		}
 	}
 }

@@ -202,7 +202,7 @@ func (c *Call) Withdrawn() {
 // at another address, can then no longer free its name.
 func (c *Call) Adopt() error {
 	r := *c.record
-	r.Holder, r.Released, r.LeftBy = newID(), false, "" // a Delete of this run may have left the job
+	r.Holder, r.Fate, r.FateBy = newID(), "", "" // a Delete of this run may have left the job
 	return c.write(context.WithoutCancel(c.ctx), &r)
 }
 

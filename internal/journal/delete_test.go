@@ -18,9 +18,9 @@ var object = Object{Project: "p", Name: "n", JobID: "J", PromptHash: PromptHash(
 
 // deletes are what a Delete can do with the name of its object.
 var deletes = map[string]func(*Journal, context.Context, Object) (isInUse bool, err error){
-	"release": func(j *Journal, ctx context.Context, o Object) (bool, error) { return j.Free(ctx, o, false) },
-	"leave":   func(j *Journal, ctx context.Context, o Object) (bool, error) { return j.Free(ctx, o, true) },
-	"keep":    (*Journal).Keep,
+	"release": func(j *Journal, ctx context.Context, o Object) (bool, error) { return j.Remove(ctx, o, Release) },
+	"leave":   func(j *Journal, ctx context.Context, o Object) (bool, error) { return j.Remove(ctx, o, Leave) },
+	"keep":    func(j *Journal, ctx context.Context, o Object) (bool, error) { return j.Remove(ctx, o, Keep) },
 }
 
 // What each way to remove an object makes of the record, and what is written. After Ctrl-C, it is the same: nothing is waited for.
@@ -136,10 +136,10 @@ func TestDelete_faults(t *testing.T) {
 		w.write(t, has("J"))
 		j, c := w.open("me")
 		c.Fault = times("put", conflicts)
-		_, err := j.Free(t.Context(), object, true)
+		_, err := j.Remove(t.Context(), object, Leave)
 		want(t, "a conflict", c.Took(), "get put get put")
 		c.Fault = times("put", Repeated)
-		_, err2 := j.Free(t.Context(), object, false)
+		_, err2 := j.Remove(t.Context(), object, Release)
 		want(t, "a repeated write", c.Took(), "get put get")
 		w.wrote(t, "J create, released, left by me", "J create, released")
 		if errors.Join(err, err2) != nil {
@@ -154,7 +154,7 @@ func TestDelete_faults(t *testing.T) {
 			}
 			return None
 		}
-		if isInUse, err := j.Free(t.Context(), object, true); !isInUse || err != nil {
+		if isInUse, err := j.Remove(t.Context(), object, Leave); !isInUse || err != nil {
 			t.Errorf("adopted meanwhile, wanted: %t, %v", isInUse, err)
 		}
 		want(t, "adopted meanwhile", w.record(t), "J create, of theirs")

@@ -104,7 +104,7 @@ func short(r *Record) string {
 	for _, note := range []struct {
 		is   bool
 		text string
-	}{{r.Released, "released"}, {r.LeftBy != "", "left by " + string(r.LeftBy)}, {r.Holder == "theirs", "of theirs"}} {
+	}{{r.IsFreed(), "released"}, {r.Fate == Leave || r.Fate == Keep, "left by " + string(r.FateBy)}, {r.Holder == "theirs", "of theirs"}} {
 		if note.is {
 			parts = append(parts, note.text)
 		}
@@ -319,15 +319,23 @@ func has(job string, edits ...func(*Record)) *Record {
 	return r
 }
 
-func released(r *Record) { r.Released = true }
+func released(r *Record) { r.Fate = Release }
 func unknown(r *Record)  { r.Last.Unknown = true }
 func theirs(r *Record)   { r.Holder = "theirs" }
 func empty(r *Record)    { r.JobID, r.Last = "", nil }
 func unsent(r *Record)   { r.Claim.Unsent = true }
 func expired(r *Record)  { r.Claim.Deadline = time.Now().Add(-time.Second) }
 
-// left is a record whose job a Delete of a run has left to a create.
-func left(by cli.Run) func(*Record) { return func(r *Record) { r.LeftBy = by } }
+// left is a record whose job a Delete of a run has left to a create, or kept for it.
+func left(by cli.Run) func(*Record) {
+	return func(r *Record) {
+		if r.FateBy = by; r.IsFreed() {
+			r.Fate = Leave
+		} else {
+			r.Fate = Keep
+		}
+	}
+}
 
 // claimed is a record under the claim of a sender, which is sent unless it says otherwise.
 func claimed(sender, job string, edits ...func(*Record)) func(*Record) {

@@ -200,61 +200,44 @@ func (j *Journal) asOfNow(r *Record) *Record {
 // IsGivenUp reports whether a person has given up a request.
 func (j *Journal) IsGivenUp(id string) bool { return slices.Contains(j.Forget, id) }
 
-// IsLeftByThisRun reports whether a Delete of this run has left the job of a record to a create.
-func (j *Journal) IsLeftByThisRun(r *Record) bool { return r.LeftBy != "" && r.LeftBy == j.process.Run }
+// IsLeftByThisRun reports whether a Delete of this run has left or kept the job of a record for a create.
+func (j *Journal) IsLeftByThisRun(r *Record) bool {
+	return (r.Fate == Leave || r.Fate == Keep) && r.FateBy == j.process.Run
+}
 
 // Object is what a Delete knows of the object that it removes.
 type Object struct {
 	Project, Name, JobID string
 	Arguments            string // as those of Wanted
 	PromptHash           string // of the last prompt: see the function; empty if the state knows none
-	Holder               string // as the state has it: see Record; empty if the object is tainted
+	Holder               string // as the state has it: see Record; empty if it has none, as of a tainted object
 }
 
-// Free frees the name of an object that is removed. It does nothing if the name has another job by
-// now, or if another object has adopted the job, which is then still wanted. leaves: no object with the
-// name follows, so perhaps only the address has changed, and a create of this run may adopt the job.
-func (j *Journal) Free(ctx context.Context, o Object, leaves bool) (isInUse bool, err error) {
-	left := cli.Run("")
-	if leaves {
-		left = j.process.Run
-	}
-	err = j.editFor(ctx, o, leaves, func(r *Record) (isChanged bool) {
-		if isInUse = !r.IsFree() && o.Holder != "" && r.Holder != o.Holder; !isInUse {
-			r.Released, r.LeftBy = true, left
-			j.log(ctx, "released", r)
-		}
-		return !isInUse
-	})
-	return isInUse, err
-}
-
-// Keep makes sure that the record of a name has the job of an object that is perhaps replaced by the
-// same one, and notes that this run has left the job to its create. If the name has another job by now,
-// that stays, and the object's own is not wanted.
-func (j *Journal) Keep(ctx context.Context, o Object) (isInUse bool, err error) {
-	err = j.editFor(ctx, o, true, func(r *Record) (isChanged bool) {
-		r.Released, r.LeftBy, isInUse = false, j.process.Run, true
-		return true
-	})
-	return isInUse, err
-}
-
-// editFor edits the record of an object's name if that has the object's job. restores: also if the
-// record was lost, and the state knows the prompt.
-func (j *Journal) editFor(ctx context.Context, o Object, restores bool, change func(*Record) (isChanged bool)) error {
+// Remove records the fate of the name of an object that is removed. It does nothing if the name has
+// another job by now, or if another object has adopted the job. If the record was lost, and a create of
+// the job's request may follow, it gets the job again. isInUse: another object has the job, or may get
+// it.
+func (j *Journal) Remove(ctx context.Context, o Object, fate Fate) (isInUse bool, err error) {
 	if o.Name == "" || o.JobID == "" { // an imported job has no name yet
-		return nil
+		return false, nil
 	}
-	return j.edit(ctx, o.Project, o.Name, func(r *Record) (isChanged bool) {
-		if isLost := r.JobID != o.JobID && r.IsFree() && !j.IsLeftByThisRun(r); isLost && restores && o.PromptHash != "" {
+	err = j.edit(ctx, o.Project, o.Name, func(r *Record) (isChanged bool) {
+		if isLost := r.JobID != o.JobID && r.IsFree() && !j.IsLeftByThisRun(r); isLost && fate != Release && o.PromptHash != "" {
 			entry := j.newEntry(o.Arguments)
 			entry.Prompt = o.PromptHash
 			r.setLast(entry, o.JobID)
 			r.Holder = o.Holder
 		}
-		return r.JobID == o.JobID && change(r)
+		isAdopted := !r.IsFree() && o.Holder != "" && r.Holder != "" && r.Holder != o.Holder
+		isInUse = r.JobID == o.JobID && (isAdopted || fate == Keep)
+		if r.JobID != o.JobID || isAdopted && fate != Keep {
+			return false
+		}
+		r.Fate, r.FateBy = fate, j.process.Run
+		j.log(ctx, string(fate), r)
+		return true
 	})
+	return isInUse, err
 }
 
 // edit changes the record of a name, once no response to its claim can arrive any more.
@@ -296,7 +279,11 @@ func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) 
 	if r == nil {
 		return ""
 	}
-	if r = j.asOfNow(r); r.JobID == jobID && r.Last != nil {
+	r = j.asOfNow(r)
+	switch {
+	case r.Claim != nil && r.Claim.JobID == jobID:
+		return r.Claim.ID
+	case r.JobID == jobID && r.Last != nil:
 		return r.Last.ID
 	}
 	return ""

@@ -19,17 +19,32 @@ import (
 // Record is what is known of a name: its job, and the last request for it. A record is only written
 // over the one that its writer has read.
 type Record struct {
-	Format   int     `json:"format"`
-	Project  string  `json:"project"`
-	Name     string  `json:"name"`
-	JobID    string  `json:"job,omitempty"`      // that the name has, or had before it was released
-	Released bool    `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
-	LeftBy   cli.Run `json:"left_by,omitempty"`  // the run whose Delete left or kept the job for a create: of the same run, it may adopt the job
-	Holder   string  `json:"holder,omitempty"`   // random; the private state of the object with the job has it, too: only that frees the name
-	Last     *Entry  `json:"last,omitempty"`     // the last request that the service accepted, or may have accepted
-	Claim    *Entry  `json:"claim,omitempty"`    // the request that a run sends
-	Write    string  `json:"write"`              // random: who has lost the response to a write recognizes it
+	Format  int     `json:"format"`
+	Project string  `json:"project"`
+	Name    string  `json:"name"`
+	JobID   string  `json:"job,omitempty"`     // that the name has, or had before it was released
+	Fate    Fate    `json:"fate,omitempty"`    // of the name, once the object with the job was removed; empty while it is there
+	FateBy  cli.Run `json:"fate_by,omitempty"` // the run whose Delete has decided that
+	Holder  string  `json:"holder,omitempty"`  // random; the private state of the object with the job has it, too: only that frees the name
+	Last    *Entry  `json:"last,omitempty"`    // the last request that the service accepted, or may have accepted
+	Claim   *Entry  `json:"claim,omitempty"`   // the request that a run sends
+	Write   string  `json:"write"`             // random: who has lost the response to a write recognizes it
 }
+
+// Fate is what becomes of a name when the object with its job is removed.
+type Fate string
+
+// The fates.
+const (
+	// Release: the name is free, and its next create sends.
+	Release Fate = "released"
+	// Leave: the name is free, but a create of the same run may still adopt the job for the same request:
+	// perhaps only the address has changed, as when a count shifts.
+	Leave Fate = "left"
+	// Keep: the name keeps the job, and the next create does what the record says: it perhaps wants the
+	// same.
+	Keep Fate = "kept"
+)
 
 // Entry is a request in a record: a create or a message.
 type Entry struct {
@@ -136,7 +151,10 @@ func (r *Record) LastMessage() *Entry {
 
 // IsFree reports whether no request counts for the name any more: it was released, or never had
 // one.
-func (r *Record) IsFree() bool { return r.Released || r.Last == nil }
+func (r *Record) IsFree() bool { return r.IsFreed() || r.Last == nil }
+
+// IsFreed reports whether a Delete has freed the name.
+func (r *Record) IsFreed() bool { return r.Fate == Release || r.Fate == Leave }
 
 // IsUnknownCreate reports whether the outcome of a create is unknown: the service may have a job
 // that no record names.
@@ -163,7 +181,9 @@ func (r *Record) setLast(entry *Entry, job string) {
 	last := *entry
 	last.Deadline, last.Unsent = time.Time{}, false
 	if r.JobID != job {
-		r.Holder = newID()
+		if r.Holder = newID(); entry.IsMessage() {
+			r.Holder = "" // the record was lost, and the state already has a holder
+		}
 	}
-	r.Last, r.JobID, r.Claim, r.Released, r.LeftBy = &last, job, nil, false, ""
+	r.Last, r.JobID, r.Claim, r.Fate, r.FateBy = &last, job, nil, "", ""
 }

@@ -323,14 +323,14 @@ func TestStress_freedMeanwhile(t *testing.T) {
 				puts++
 			}
 			if op == "put" && puts == 2 { // the first one was a claim, which met the record
-				if _, err := p.Journal.Free(t.Context(), journal.Object{Project: "p", Name: "a", JobID: created.JobID}, true); err != nil {
+				if _, err := p.Journal.Remove(t.Context(), journal.Object{Project: "p", Name: "a", JobID: created.JobID}, journal.Leave); err != nil {
 					t.Error(err)
 				}
 			}
 			return journal.None
 		}
 		result, _ := p.try(t.Context(), request("a", ""))
-		if r, err := p.Journal.Peek(t.Context(), "p", "a"); result != "adopted" || r.Released || err != nil {
+		if r, err := p.Journal.Peek(t.Context(), "p", "a"); result != "adopted" || r.IsFreed() || err != nil {
 			t.Errorf("%s, %+v, %v", result, r, err)
 		}
 	})

@@ -48,7 +48,7 @@ func (s *Sender) judge(ctx context.Context, r Request, record *journal.Record, r
 		out.Result = MaySend
 	case r.Kind() == Message:
 		out.Result = judgeMessage(r, record, isGivenUp)
-	case record.Last == nil, isGivenUp, record.Released && !s.Journal.IsLeftByThisRun(record):
+	case record.Last == nil, isGivenUp, record.IsFreed() && !s.Journal.IsLeftByThisRun(record):
 		out.Result = MaySend
 	case record.IsUnknownCreate():
 		out.Result = EarlierUnknown
@@ -67,7 +67,7 @@ func (s *Sender) judge(ctx context.Context, r Request, record *journal.Record, r
 func judgeMessage(r Request, record *journal.Record, isGivenUp bool) Result {
 	isOther := record.JobID != r.JobID
 	switch {
-	case record.Last == nil, record.Released && isOther:
+	case record.Last == nil, record.IsFreed() && isOther:
 		return MaySend // the record was lost, or is about an earlier job: the state has the job of the message
 	case isOther && !isGivenUp:
 		return OtherJob

@@ -54,13 +54,14 @@ func TestJudge(t *testing.T) {
 		}
 		return r
 	}
-	released := func(r *journal.Record) { r.Released = true }
+	released := func(r *journal.Record) { r.Fate = journal.Release }
 	unknown := func(r *journal.Record) { r.Last.Unknown = true }
 	noted := func(r *journal.Record) { r.Last.Prompt = journal.PromptHash(r.JobID, "x") } // as a Delete notes it
 	isMessage := func(r *journal.Record) { r.Last.JobID = r.JobID }
 	empty := func(r *journal.Record) { r.JobID, r.Last = "", nil }
 	claimed := func(r *journal.Record) { r.Claim = new(journal.Entry) }
-	left := func(by cli.Run) edit { return func(r *journal.Record) { r.LeftBy = by } }
+	kept := func(r *journal.Record) { r.Fate, r.FateBy = journal.Keep, "other" }
+	left := func(by cli.Run) edit { return func(r *journal.Record) { r.Fate, r.FateBy = journal.Leave, by } }
 
 	newJob := Request{Wanted: journal.Wanted{Project: "p", Name: "n", Prompt: "x"}}
 	changed := func(r Request, edit func(*Request)) Request { edit(&r); return r }
@@ -95,15 +96,15 @@ func TestJudge(t *testing.T) {
 		{"an unknown create", has("", "x", unknown), newJob, "", "earlier unknown"},
 		{"… of other triggers", has("", "x", unknown), triggered, "", "earlier unknown"},
 		{"… that was forgotten", has("", "x", unknown), newJob, lastID, "sends"},
-		{"left by this run", has("J", "x", released, left("me")), newJob, "", "adopted"},
-		{"… whose prompt the plan does not know", has("J", "x", released, left("me")), planned(newJob), "", "adopted"},
-		{"… and another prompt", has("J", "y", released, left("me")), newJob, "", "running"},
-		{"… and other triggers", has("J", "x", released, left("me")), triggered, "", "sends beside it"},
-		{"… and forgotten", has("J", "x", released, left("me")), newJob, lastID, "sends"},
+		{"left by this run", has("J", "x", left("me")), newJob, "", "adopted"},
+		{"… whose prompt the plan does not know", has("J", "x", left("me")), planned(newJob), "", "adopted"},
+		{"… and another prompt", has("J", "y", left("me")), newJob, "", "running"},
+		{"… and other triggers", has("J", "x", left("me")), triggered, "", "sends beside it"},
+		{"… and forgotten", has("J", "x", left("me")), newJob, lastID, "sends"},
 		{"… and nothing was accepted", has("", "", empty, left("me")), newJob, "", "sends"},
-		{"… with its name, another prompt", has("J", "y", left("me")), newJob, "", "running"},
-		{"left by another run", has("J", "x", released, left("other")), newJob, "", "sends"},
-		{"… with its name", has("J", "x", left("other")), newJob, "", "adopted"},
+		{"… and kept, another prompt", has("J", "y", kept), newJob, "", "running"},
+		{"left by another run", has("J", "x", left("other")), newJob, "", "sends"},
+		{"… and kept", has("J", "x", kept), newJob, "", "adopted"},
 		// Until an apply has run, only its plan knows that a Delete frees the name for a create.
 		{"replaces the job", has("J", "x"), replaces("J"), "", "sends"},
 		{"… and has another prompt", has("J", "y"), replaces("J"), "", "sends"},
@@ -263,7 +264,7 @@ func TestSend_foreseen(t *testing.T) {
 	nothing := func(*testing.T, *journal.Journal) {}
 	left := func(t *testing.T, j *journal.Journal) {
 		hasX(t, j)
-		if _, err := j.Free(t.Context(), journal.Object{Project: "p", Name: "n", JobID: "J"}, true); err != nil {
+		if _, err := j.Remove(t.Context(), journal.Object{Project: "p", Name: "n", JobID: "J"}, journal.Leave); err != nil {
 			t.Fatal(err)
 		}
 	}

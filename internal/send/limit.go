@@ -21,17 +21,21 @@ type Limit struct {
 type Limits struct {
 	Limit [2]Limit // by Kind
 
-	mu      sync.Mutex
-	planned []planned
-	sent    [2]int64
+	mu       sync.Mutex
+	planned  []planned
+	reported map[LimitError]resource // the first resource of each error of a plan
+	sent     [2]int64
 }
 
-// planned is the request of a resource, as it was planned last. The plan may not know the resource's
-// name yet, and an imported job may have none.
+// resource is one that is planned. The plan may not know its name yet, and an imported job may have none.
+type resource struct{ project, name, job string }
+
+// planned is the request of a resource, as it was planned last.
 type planned struct {
-	project, name, job string
-	kind               Kind
-	isSure             bool
+	resource
+
+	kind   Kind
+	isSure bool
 }
 
 // Plan counts a request that an apply sends, or perhaps sends if the plan is not sure. Only the first
@@ -42,22 +46,17 @@ type planned struct {
 func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := planned{project: r.Project, name: r.Name, kind: r.Kind(), isSure: isSure}
+	p := planned{resource: resource{project: r.Project, name: r.Name}, kind: r.Kind(), isSure: isSure}
 	if r.Name == "" {
 		p.job = r.JobID
 	}
-	at := slices.IndexFunc(l.planned, func(q planned) bool {
-		return p.name+p.job != "" && q.project == p.project && q.name == p.name && q.job == p.job
-	})
-	if at >= 0 && l.planned[at].kind != p.kind {
-		l.planned, at = slices.Delete(l.planned, at, at+1), -1
-	}
+	at := slices.IndexFunc(l.planned, func(q planned) bool { return p.name+p.job != "" && q.resource == p.resource })
 	if at < 0 {
 		l.planned, at = append(l.planned, p), len(l.planned)
 	}
 	l.planned[at] = p
-	var sure, all int64 // of the kind, before this one
-	for _, q := range l.planned[:at] {
+	var sure, all int64 // of the kind
+	for _, q := range l.planned {
 		if q.kind == p.kind {
 			all++
 			if q.isSure {
@@ -66,11 +65,19 @@ func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 		}
 	}
 	limit := l.Limit[p.kind]
-	isBeyond := isSure && sure == limit.Max
-	if limit.Setting == "" || !isBeyond && all != limit.Max {
+	isBeyond := isSure && sure > limit.Max
+	if limit.Setting == "" || !isBeyond && all <= limit.Max {
 		return nil
 	}
-	return &LimitError{Kind: p.kind, Limit: limit, Planning: true, IsSure: isBeyond}
+	if l.reported == nil {
+		l.reported = map[LimitError]resource{}
+	}
+	err := LimitError{Kind: p.kind, Limit: limit, Planning: true, IsSure: isBeyond}
+	if first, isReported := l.reported[err]; isReported && (first != p.resource || p.name+p.job == "") {
+		return nil
+	}
+	l.reported[err] = p.resource
+	return &err
 }
 
 // take counts n requests that are about to be sent. It returns an error if the limit is reached: then

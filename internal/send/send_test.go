@@ -92,7 +92,7 @@ func TestSend_cannotAdopt(t *testing.T) {
 		}
 		call.Accepted("J")
 		if name == "left" {
-			if _, err := j.Free(t.Context(), journal.Object{Project: "p", Name: "n", JobID: "J"}, true); err != nil {
+			if _, err := j.Remove(t.Context(), journal.Object{Project: "p", Name: "n", JobID: "J"}, journal.Leave); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -156,7 +156,8 @@ func TestLimits_Plan(t *testing.T) {
 		"messages, of which a refresh turns one into a replacement": {
 			limit: messages, plans: []plan{message("a", "1"), message("a", "1"), a, message("b", "2"), message("a", "1")}, fails: 5,
 		},
-		"messages to imported jobs": {limit: messages, plans: []plan{message("", "1"), message("", "1"), message("", "2")}, fails: 3},
+		"unsure, then sure, and one between": {limit: jobs(1), plans: []plan{perhaps(a), b, a}, warns: 2, fails: 3},
+		"messages to imported jobs":          {limit: messages, plans: []plan{message("", "1"), message("", "1"), message("", "2")}, fails: 3},
 	} {
 		limits := Limits{Limit: test.limit}
 		for i, plan := range test.plans {

@@ -35,14 +35,14 @@ func mutants() map[string]mutant {
 		},
 		"the provider waits for the response": {"agentapi/exchange.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
 		"the id is in the state before the wait": {
-			"job/apply.go", "	c.marks.holder = operation.Holder()\n	c.save(ctx, c.job)\n", "	c.marks.holder = operation.Holder()\n	if !c.isCreate {\n		c.save(ctx, c.job)\n	}\n", create,
+			"job/apply.go", "	c.marks.holder = cmp.Or(operation.Holder(), c.marks.holder)\n	c.save(ctx, c.job)\n", "	c.marks.holder = cmp.Or(operation.Holder(), c.marks.holder)\n	if !c.isCreate {\n		c.save(ctx, c.job)\n	}\n", create,
 		},
 		"a job that has not finished is red": {
 			"job/await.go", "	addError(c.diags, text)\n", "	addWarning(c.diags, text)\n", "create times out",
 		},
 		"Ctrl-C does not taint": {"job/await.go", "errors.Is(err, context.Canceled)", "false", create},
 		"an accepted message is in the state": {
-			"job/apply.go", "	c.marks.holder = operation.Holder()\n	c.save(ctx, c.job)\n", "	c.marks.holder = operation.Holder()\n	if c.isCreate {\n		c.save(ctx, c.job)\n	}\n", message,
+			"job/apply.go", "	c.marks.holder = cmp.Or(operation.Holder(), c.marks.holder)\n	c.save(ctx, c.job)\n", "	c.marks.holder = cmp.Or(operation.Holder(), c.marks.holder)\n	if c.isCreate {\n		c.save(ctx, c.job)\n	}\n", message,
 		},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response"},
@@ -62,10 +62,10 @@ func mutants() map[string]mutant {
 			"send/judge.go", "	case isOther && !isGivenUp:\n		return OtherJob\n", "", "older state, after -replace, edited",
 		},
 		"a message does not hide an unknown create": {
-			"send/judge.go", "record.Released && isOther:", "record.Released && isOther, record.IsUnknownCreate():", "older state, after -replace, edited",
+			"send/judge.go", "record.IsFreed() && isOther:", "record.IsFreed() && isOther, record.IsUnknownCreate():", "older state, after -replace, edited",
 		},
 		"a killed replacement does not hide a message": {
-			"send/judge.go", "record.Last == nil, record.Released && isOther:", "record.IsFree():", "message, then -replace, remote state",
+			"send/judge.go", "record.Last == nil, record.IsFreed() && isOther:", "record.IsFree():", "message, then -replace, remote state",
 		},
 		"a message of an earlier run counts as sent": {"send/judge.go", "	case record.Last.Unknown:\n		return EarlierUnknown\n	}\n	return AlreadySent\n", "	}\n	return MaySend\n", message},
 		"a claim that is over may have been sent":    {"journal/journal.go", "		return r.withUnknown()\n", "		s := *r\n		s.Claim = nil\n		return &s\n", create},
@@ -95,7 +95,7 @@ func mutants() map[string]mutant {
 		},
 		"a taint keeps the job":                {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.MayBeSame:\n", "taint"},
 		"what may be the same keeps the job":   {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
-		"a Delete gives a lost record its job": {"journal/journal.go", "isLost && restores && o.PromptHash", "false && isLost && restores && o.PromptHash", "life: triggers known late, without a journal"},
+		"a Delete gives a lost record its job": {"journal/journal.go", "isLost && fate != Release && o.PromptHash", "false && isLost && o.PromptHash", "life: triggers known late, without a journal"},
 		"what replaces a closed job may be the same": {
 			"job/decide.go", "		hasUnknown = hasUnknown || e.plan.promptText().IsUnknown()\n", "", "life: the prompt for an archived job is known late",
 		},
@@ -103,14 +103,14 @@ func mutants() map[string]mutant {
 		"a plan that may retry promises no adoption":      {"job/plan.go", "options.onFailure == onRetry || options.mayRetry\n", "options.onFailure == onRetry\n", "life: an adoption was promised, and on_failure was not known"},
 		"an apply replaces no job that its plan has kept": {"job/plan.go", "isGivenUp:    isGivenUp && isRead,", "isGivenUp:    isGivenUp,", "life: a job is given up when its plan is applied"},
 		"what this run has left stops another prompt": {
-			"send/judge.go", "record.Released && !s.Journal.IsLeftByThisRun(record):", "record.Released && !(s.Journal.IsLeftByThisRun(record) && record.HasArguments(r.Wanted) && record.Has(r.Prompt)):", "life: a changed address, and another prompt for an active job, started a second one",
+			"send/judge.go", "record.IsFreed() && !s.Journal.IsLeftByThisRun(record):", "record.IsFreed() && !(s.Journal.IsLeftByThisRun(record) && record.HasArguments(r.Wanted) && record.Has(r.Prompt)):", "life: a changed address, and another prompt for an active job, started a second one",
 		},
-		"a job is left to a create of the same run": {"journal/journal.go", "		left = j.process.Run\n", "		left = \"\"\n", "other address and alias, destroyed first"},
-		"a job is left to no create of another run": {"journal/journal.go", "r.LeftBy != \"\" && r.LeftBy == j.process.Run }", "r.LeftBy != \"\" }", "terraform destroy"},
+		"a job is left to a create of the same run": {"journal/journal.go", "		r.Fate, r.FateBy = fate, j.process.Run\n", "		r.Fate = fate\n", "other address and alias, destroyed first"},
+		"a job is left to no create of another run": {"journal/journal.go", " && r.FateBy == j.process.Run\n", "\n", "terraform destroy"},
 		"a destroy keeps what another object has adopted": {
-			"journal/journal.go", "isInUse = !r.IsFree() && o.Holder != \"\" && r.Holder != o.Holder; !isInUse {\n", "!isInUse {\n", "two aliases, one name, one destroyed",
+			"journal/journal.go", "isAdopted := !r.IsFree() && o.Holder != \"\" && r.Holder != \"\" && r.Holder != o.Holder\n", "isAdopted := false\n", "two aliases, one name, one destroyed",
 		},
-		"a destroy releases": {"journal/journal.go", "			r.Released, r.LeftBy = true, left\n", "			r.LeftBy = left\n", "terraform destroy"},
+		"a destroy releases": {"journal/journal.go", "		r.Fate, r.FateBy = fate, j.process.Run\n", "		r.FateBy = j.process.Run\n", "terraform destroy"},
 		"a replacement without its journal fails": {
 			"job/resource.go", "	case err != nil && isReplaced: // the create", "	case false: // the create", "-replace",
 		},

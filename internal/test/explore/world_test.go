@@ -138,7 +138,7 @@ func (w *world) records() (records []journal.Record) {
 
 // isUnknown reports whether nobody knows what became of the last request.
 func isUnknown(r journal.Record) bool {
-	return r.Claim != nil || r.Last != nil && r.Last.Unknown && !r.Released
+	return r.Claim != nil || r.Last != nil && r.Last.Unknown && !r.IsFreed()
 }
 
 // unknown are the ids of creates without a response.
@@ -169,7 +169,7 @@ func (w *world) fingerprint() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range records {
-		fmt.Fprintf(&b, "record %s job %d released %t left %t", r.Name, jobs[r.JobID], r.Released, r.LeftBy != "")
+		fmt.Fprintf(&b, "record %s job %d fate %s", r.Name, jobs[r.JobID], r.Fate)
 		fmt.Fprint(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
 		fmt.Fprintln(&b)
 	}
