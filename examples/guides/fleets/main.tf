@@ -8,13 +8,19 @@ terraform {
 }
 
 provider "agent" {
-  max_new_jobs = 300 # instead of 20: what this fleet may start and send in one run
-  max_messages = 300
+  max_new_jobs = 40 # instead of 20: what this fleet may start and send in one run
+  max_messages = 40
 }
 
 variable "projects" {
   description = "Project ids, by repository."
   type        = map(string)
+}
+
+variable "on_failure" {
+  description = "warn keeps failed jobs, and retry replaces them."
+  type        = string
+  default     = "warn"
 }
 
 resource "agent_job" "spelling" {
@@ -25,13 +31,7 @@ resource "agent_job" "spelling" {
   prompt     = "Correct the spelling on all pages"
 
   wait {
-    on_failure = "warn" # keep failed jobs
-  }
-
-  # Includes pauses for the rate limit: enough for 300 prompts to a project.
-  timeouts {
-    create = "8h"
-    update = "8h"
+    on_failure = var.on_failure
   }
 }
 

@@ -234,7 +234,7 @@ func TestAccPolicy(t *testing.T) {
 		"too many messages, write-only": {
 			with("prompt     = "+prompt, `prompt_wo  = "Shorten all pages"`), two, "2 messages, and at most 1 are allowed.", "1.11.0", fleet,
 		},
-		"no message":      {with(`on_failure = "warn" # keep failed jobs`, ""), two, "", "", fleet},
+		"no message":      {with(`on_failure = var.on_failure`, ""), two, "", "", fleet},
 		"other project":   {fleet, `{"a": "proj_123", "b": "proj_789"}`, `agent_job.spelling[\"b\"]: the project proj_789 is not allowed.`, "", ""},
 		"too many":        {fleet, many + "}", "21 new jobs, and at most 20 are allowed.", "", ""},
 		"unknown project": {with("each.value", "terraform_data.late.output") + unknown, `{"a": "proj_123"}`, `: the project null is not allowed.`, "", ""},
