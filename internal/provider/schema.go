@@ -36,7 +36,7 @@ func providerSchema() schema.Schema {
 			},
 			"project_id": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Project of jobs that set none. Default: `AGENT_PROJECT_ID`. A change affects new jobs only.",
+				MarkdownDescription: "Project where none is named. Default: `AGENT_PROJECT_ID`. Jobs in the state keep their project.",
 				Validators:          []validator.String{check.ValidID()},
 			},
 			"request_timeout": schema.StringAttribute{

@@ -1,12 +1,3 @@
-terraform {
-  required_providers {
-    agent = {
-      source  = "agentjobs/agent"
-      version = "~> 0.1"
-    }
-  }
-}
-
 # The provider reads AGENT_BASE_URL and AGENT_ADMIN_KEY.
 data "agent_job" "quickstart" {
   project_id = "proj_123"
