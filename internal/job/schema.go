@@ -45,7 +45,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"prompt": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is a message to the same job; a failed " +
-					"or archived job is replaced. If a finished job refuses it, that apply fails, and the next starts another. Line ends, a byte order mark and trailing white space make no difference.",
+					"or archived job is replaced. If a finished job refuses it, that apply fails, and the next starts another. " +
+					"Line ends, a byte order mark and trailing white space make no difference.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"prompt_wo": schema.StringAttribute{
