@@ -40,8 +40,8 @@ var (
 
 // Causes, for errors.Is.
 var (
-	// ErrNotFound matches a response 404 that has persisted and is no web page. For a GET, 410
-	// means the same; for a message it means that the job exists but is closed.
+	// ErrNotFound matches a response 404 that is no web page. For a GET, it has persisted, and 410 means
+	// the same; for a message, 410 means that the job exists but is closed.
 	ErrNotFound = errors.New("not found")
 	// ErrWebPage matches an HTML response: something other than the service responded.
 	ErrWebPage = errors.New("the response is a web page, not the service's JSON")

@@ -33,8 +33,7 @@ func (s Status) Terminal() bool {
 // a missing one.
 func (s Status) Unfinished() bool { return s != "" && !s.Terminal() }
 
-// StaleFor is how long GETs may show what was before a request: no job after a create,
-// the earlier final status after a message.
+// StaleFor is how long GETs may show the earlier final status after a message.
 const StaleFor = 60 * time.Second
 
 // MayBeStale reports whether a status may still be the one from before a message that was

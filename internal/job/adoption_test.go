@@ -279,6 +279,7 @@ func TestUnusableJournal_S08(t *testing.T) {
 	}
 	for name, makes := range map[string]func(*life){"broken": broken, "refused": refused} {
 		lives["nothing to do, "+name] = []step{first, {before: makes, objects: a, creates: 1}}
+		lives["a forgotten request, "+name] = []step{first, {before: func(l *life) { forgets(l); makes(l) }, objects: a, says: []string{unusable}, creates: 1, after: keepsID}}
 		lives["destroy, "+name] = []step{first, {before: makes, objects: []object{gone("docs")}, says: []string{unusable}, creates: 1}}
 		lives["create, "+name] = []step{{before: makes, objects: a, says: []string{unusable, notCreated}}}
 		lives["message, "+name] = []step{first, {before: makes, objects: b, says: []string{unusable, notAccepted}, creates: 1}}

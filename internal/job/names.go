@@ -35,14 +35,14 @@ type owner struct {
 	keepsJob    bool // the plan does not replace the job
 }
 
-// mayBe reports whether two owners may be one resource that is planned twice. What a new
-// one sends may be unknown to one plan and known to the next, so no fingerprint equals any other.
+// mayBe reports whether two owners may be one resource that is planned twice. What a new one sends may
+// be unknown to one plan and known to the next, so an empty fingerprint matches any other.
 func (o owner) mayBe(other owner) bool {
 	return o.job == other.job && (o.fingerprint == other.fingerprint || o.fingerprint == "" || other.fingerprint == "")
 }
 
-// own notes the owner of a name, unless there is another one, which it returns.
-func (n *names) own(name projectAndName, o owner) (other owner, isOnly bool) {
+// register notes the owner of a name, unless there is another one, which it returns.
+func (n *names) register(name projectAndName, o owner) (other owner, isOnly bool) {
 	if noted, isOwned := n.owners.LoadOrStore(name, o); isOwned {
 		if other, _ = noted.(owner); !other.mayBe(o) {
 			return other, false

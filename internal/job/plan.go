@@ -37,7 +37,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	case req.Plan.Raw.IsNull():
 		p.reportMissing(p.Missing.Journal, p.diags)
 		marks := readMarks(ctx, req.Private)
-		marks.replacement = replacement{} // the state may have that of one which failed before its Delete
+		marks.replacement = replacement{} // an earlier replacement may have failed before its Delete
 		marks.write(ctx, resp.Private)
 	default:
 		p.planExisting(ctx, req, resp)
@@ -180,9 +180,8 @@ func (p planner) planExisting(ctx context.Context, req resource.ModifyPlanReques
 	p.say(ctx, c, e)
 }
 
-// foreseeMessage foresees what a message with the planned prompt does. It asks the journal if the
-// prompt is new, or if the job was imported and has none yet; a plan without changes does not access
-// it. As long as the plan does not know the name and the arguments, the record counts as empty.
+// foreseeMessage foresees what a message with the planned prompt does. It asks the journal only if the
+// prompt is new, or if the job was imported and has none yet. As long as the plan does not know the name and the arguments, the record counts as empty.
 func (p planner) foreseeMessage(ctx context.Context, plan, state *jobModel) (foreseen send.Outcome, isRecordKnown bool) {
 	if plan.promptEffect(state) == keepPrompt || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
 		return send.Outcome{Result: send.MaySend}, true
@@ -195,7 +194,12 @@ func (p planner) foreseeMessage(ctx context.Context, plan, state *jobModel) (for
 // isGivenUp reports whether a person has given up the last request for a job in the state.
 func (p planner) isGivenUp(ctx context.Context, state *jobModel) bool {
 	j := p.Sender.Journal
-	return len(j.Forget) > 0 && !p.reportMissing(p.Missing.Journal, p.diags) && j.IsGivenUp(state.lastRequest(ctx, j))
+	if len(j.Forget) == 0 || p.reportMissing(p.Missing.Journal, p.diags) {
+		return false
+	}
+	id, err := j.LastRequest(ctx, state.ProjectID.ValueString(), state.Name.ValueString(), state.ID.ValueString())
+	p.reportJournalError(err, p.diags)
+	return j.IsGivenUp(id)
 }
 
 // say says what the planned values of a job in the state do not show.
@@ -281,7 +285,7 @@ func (p planner) checkOwner(plan *jobModel, o owner) {
 	if plan.Name.ValueString() == "" || plan.ProjectID.IsUnknown() {
 		return // it is not known yet, or ignore_changes hides that of an imported job
 	}
-	if other, isOnly := p.names.own(plan.projectAndName(), o); !isOnly && p.phase != inApply {
+	if other, isOnly := p.names.register(plan.projectAndName(), o); !isOnly && p.phase != inApply {
 		check.ErrorAt(p.diags, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString(), o.job, other.job))
 	}
 }

@@ -75,8 +75,9 @@ func (m *jobModel) fingerprint(ctx context.Context) string {
 
 // lastRequest is the id of the last request for the job, by which a person can give it up. It is
 // empty if the journal does not show one.
-func (m *jobModel) lastRequest(ctx context.Context, j *journal.Journal) string {
-	return j.LastRequest(ctx, m.ProjectID.ValueString(), m.Name.ValueString(), m.ID.ValueString())
+func (m *jobModel) lastRequest(ctx context.Context, j *journal.Journal) (id string) {
+	id, _ = j.LastRequest(ctx, m.ProjectID.ValueString(), m.Name.ValueString(), m.ID.ValueString())
+	return id
 }
 
 // checkName checks that a request has a name, without which it would not be recorded. An imported

@@ -188,7 +188,7 @@ func TestInMemory(t *testing.T) {
 	call := claim(t, j, create("m", "x"))
 	call.Unknown()
 	want(t, "unknown", short(call.Record()), "create?")
-	if id := call.Record().Last.ID + j.LastRequest(t.Context(), "p", "n", "J"); id != "" || j.IsDurable() {
+	if id, err := j.LastRequest(t.Context(), "p", "n", "J"); call.Record().Last.ID+id != "" || err != nil || j.IsDurable() {
 		t.Errorf("request %q, kept: %t", id, j.IsDurable())
 	}
 }

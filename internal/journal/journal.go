@@ -214,8 +214,8 @@ type Object struct {
 }
 
 // Remove records the fate of the name of an object that is removed. It does nothing if the name has
-// another job by now, or if another object has adopted the job. If the record was lost, and a create of
-// the job's request may follow, it gets the job again. isInUse: another object has the job, or may get
+// another job by now, or, unless the fate is Keep, if another object has adopted the job. If the record
+// was lost, and a create of the job's request may follow, it gets the job again. isInUse: another object has the job, or may get
 // it.
 func (j *Journal) Remove(ctx context.Context, o Object, fate Fate) (isInUse bool, err error) {
 	if o.Name == "" || o.JobID == "" { // an imported job has no name yet
@@ -273,20 +273,20 @@ func (j *Journal) newEntry(arguments string) *Entry {
 
 // LastRequest returns the id of the last request for a job, by which a person can give it up, also
 // if the name was released. It is empty if the store does not show one.
-func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) (id string) {
+func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) (id string, _ error) {
 	// ctx may have expired already, and the id is for the text of that error.
-	r, _, _ := j.read(context.WithoutCancel(ctx), key(project, name))
+	r, _, err := j.read(context.WithoutCancel(ctx), key(project, name))
 	if r == nil {
-		return ""
+		return "", err
 	}
 	r = j.asOfNow(r)
 	switch {
 	case r.Claim != nil && r.Claim.JobID == jobID:
-		return r.Claim.ID
+		return r.Claim.ID, nil
 	case r.JobID == jobID && r.Last != nil:
-		return r.Last.ID
+		return r.Last.ID, nil
 	}
-	return ""
+	return "", nil
 }
 
 func (j *Journal) log(ctx context.Context, decision string, r *Record) {

@@ -6,6 +6,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -107,9 +108,11 @@ func TestLastRequest(t *testing.T) {
 	w.write(t, has("J", released))
 	j, _ := w.open("me")
 	for job, id := range map[string]string{"J": lastID, "K": ""} {
-		want(t, job, j.LastRequest(t.Context(), "p", "n", job), id)
+		got, err := j.LastRequest(t.Context(), "p", "n", job)
+		want(t, job, fmt.Sprint(got, err), fmt.Sprint(id, error(nil)))
 	}
-	want(t, "no record", j.LastRequest(t.Context(), "p", "m", "J"), "")
+	got, err := j.LastRequest(t.Context(), "p", "m", "J")
+	want(t, "no record", fmt.Sprint(got, err), fmt.Sprint("", error(nil)))
 }
 
 // Names differ, however they are spelled, and stay readable.

@@ -25,7 +25,7 @@ type Record struct {
 	JobID   string  `json:"job,omitempty"`     // that the name has, or had before it was released
 	Fate    Fate    `json:"fate,omitempty"`    // of the name, once the object with the job was removed; empty while it is there
 	FateBy  cli.Run `json:"fate_by,omitempty"` // the run whose Delete has decided that
-	Holder  string  `json:"holder,omitempty"`  // random; the private state of the object with the job has it, too: only that frees the name
+	Holder  string  `json:"holder,omitempty"`  // random; the private state of the object with the job has it, too. An object with another one does not free the name
 	Last    *Entry  `json:"last,omitempty"`    // the last request that the service accepted, or may have accepted
 	Claim   *Entry  `json:"claim,omitempty"`   // the request that a run sends
 	Write   string  `json:"write"`             // random: who has lost the response to a write recognizes it
@@ -149,8 +149,8 @@ func (r *Record) LastMessage() *Entry {
 	return r.Last
 }
 
-// IsFree reports whether no request counts for the name any more: it was released, or never had
-// one.
+// IsFree reports whether no request counts for the name any more: a Delete has freed it, or it never
+// had one.
 func (r *Record) IsFree() bool { return r.IsFreed() || r.Last == nil }
 
 // IsFreed reports whether a Delete has freed the name.

@@ -80,7 +80,7 @@ func (m providerModel) providerData(
 	client.UserAgent = fmt.Sprintf("terraform-provider-agent/%s (+terraform %s)", p.version, req.TerraformVersion)
 	client.Dial = p.options.Dial
 	named, forget, hasJournal := m.journal(ctx, diags)
-	data.Sender.Journal.Forget = forget // a plan of what is given up misses the journal
+	data.Sender.Journal.Forget = forget // also without the settings of the journal: a plan then reports these
 	data.Missing = m.missing(hasJournal)
 	if diags.HasError() || !isKnown {
 		return data

@@ -85,13 +85,13 @@ func judgeBeside(r Request, job *agentapi.Job, err error, out *Outcome) {
 	record := out.Record
 	hasArguments := record.HasArguments(r.Wanted)
 	isActive := err == nil && !job.Status.Terminal()
-	isPerhaps := err == nil && record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt)
+	mayStillRun := err == nil && record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt)
 	out.Result = MaySend
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):
 	case err != nil && hasArguments:
 		out.Result, out.Err = Unreadable, err
-	case (isActive || isPerhaps) && hasArguments: // a name has no two running jobs with the same arguments
+	case (isActive || mayStillRun) && hasArguments: // a name has no two running jobs with the same arguments
 		out.Result = Running
 	case err != nil, isActive, hasArguments && job.Status == agentapi.StatusCompleted:
 		out.Beside = record

@@ -39,10 +39,11 @@ type planned struct {
 }
 
 // Plan counts a request that an apply sends, or perhaps sends if the plan is not sure. Only the first
-// one beyond the limit is an error, so that a plan of a thousand resources has one. Those that the plan
-// is sure of are counted alone, and together with the others. A resource may be planned more than once, and its last request counts:
-// a replacement is planned twice, and "terraform plan -minimal-refresh" plans again after the refresh,
-// without the errors of the first time.
+// one beyond the limit is an error, so that a plan of a thousand resources has one. If the requests that
+// the plan is sure of exceed the limit, the error says so (IsSure); if only all together do, it is for a
+// warning. A resource may be planned more than once, and its last request counts: a replacement is planned
+// twice, and "terraform plan -minimal-refresh" plans again after the refresh, without the errors of the
+// first time.
 func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()

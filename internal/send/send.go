@@ -91,7 +91,7 @@ const (
 type Outcome struct {
 	Result       Result
 	Job          *agentapi.Job   // if the service has accepted the request
-	JobID        string          // of the job that has the prompt, or may have it; also if that cannot be read now
+	JobID        string          // of the job that has the prompt, or may have it, and that the state must know
 	Record       *journal.Record // of the name, if the record has decided, or if the outcome of our own request is unknown
 	Err          error
 	Beside       *journal.Record // of the name, if a create starts a job beside one that a person may still want
@@ -226,8 +226,8 @@ func (o *Operation) follow(ctx context.Context) Outcome {
 	return Outcome{Result: NotAdopted}
 }
 
-// adopt adopts the job of a create, and then reads it. In this order, no Delete of this apply frees the
-// name, whichever comes first. If the read fails, the next apply adopts the job.
+// adopt adopts the job of a create, and then reads it: a Delete of this apply may come between the two,
+// and must find the adoption. If the read fails, the next apply adopts the job.
 func (o *Operation) adopt(ctx context.Context, record *journal.Record) Outcome {
 	err := o.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
 	switch {

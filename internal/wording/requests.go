@@ -45,13 +45,13 @@ func giveUp(id string) string {
 		"  AGENT_JOURNAL_FORGET=%s\n  journal { forget = [%q] }", id, id)
 }
 
-// startAnother says how to start another job although nothing else changes. The request to give up
-// is empty without a journal.
+// startAnother says how to start another job although nothing else changes. request is the one to give
+// up; it is empty if no journal shows one.
 func startAnother(request string) string {
 	if request != "" {
 		return "To start one without a change, apply with " + giveUp(request)
 	}
-	return "There is no journal, so an apply of a tainted resource with create_before_destroy starts a new job, too. " +
+	return "No journal shows its request, so an apply of a tainted resource with create_before_destroy starts a new job, too. " +
 		"To start one without a change, run these commands:\n" +
 		"  terraform untaint ADDRESS  # or tofu; only if the resource is tainted\n" +
 		"  terraform apply -replace=ADDRESS  # or tofu"

@@ -49,7 +49,7 @@ func mutants() map[string]mutant {
 
 		"an unknown create stops":    {"send/judge.go", "	case record.IsUnknownCreate():\n		out.Result = EarlierUnknown\n", "", create},
 		"the same request adopts":    {"send/judge.go", "		out.Result = Adopted\n", "		out.Result = MaySend\n", create},
-		"a name has one running job": {"send/judge.go", "	case (isActive || isPerhaps) && hasArguments: ", "	case (isActive || isPerhaps) && false: ", "state lost, edited"},
+		"a name has one running job": {"send/judge.go", "	case (isActive || mayStillRun) && hasArguments: ", "	case (isActive || mayStillRun) && false: ", "state lost, edited"},
 		"a job whose message is new runs": {
 			"send/judge.go", "err == nil && record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt)\n", "false\n", "message, then the state lost, edited",
 		},
