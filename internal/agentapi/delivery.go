@@ -128,7 +128,7 @@ func (b postBody) Read(p []byte) (int, error) {
 	defer d.mu.Unlock()
 	if !d.isBegun && !d.isSealed {
 		d.obstacle = d.beforeBody()
-		d.isBegun = d.obstacle == nil && d.ctx.Err() == nil // else the mark took too long
+		d.isBegun = d.obstacle == nil && d.ctx.Err() == nil // else the exchange has ended while the recorder was writing
 		d.isSealed = !d.isBegun
 	}
 	if d.isSealed {
