@@ -92,7 +92,7 @@ func (c *Client) read(ctx context.Context, projectID, jobID string, how patience
 		case failure == nil:
 			return job, nil
 		case failure.StatusCode == http.StatusTooManyRequests: // the service is there
-			last, call.status = nil, failure.StatusCode
+			last, call.status, began = nil, failure.StatusCode, time.Now()
 			soFar.refusals, soFar.outages = 0, 0
 			continue
 		case soFar.count(failure):
@@ -117,7 +117,7 @@ func (c *Client) readTurn(ctx context.Context, isPoll bool) error {
 		err := c.gets.wait(ctx)
 		isLast := errors.Is(err, ErrPauseTooLong)
 		if deadline, _ := ctx.Deadline(); isLast && time.Until(deadline) > time.Second {
-			// A GET shortly before the deadline may still find a job that has finished.
+			// Further GETs, the last one shortly before the deadline, may still find a job that has finished.
 			err = sleep.For(ctx, time.Until(deadline)*9/10)
 		}
 		if err != nil || !isPoll {

@@ -80,6 +80,7 @@ func TestRead(t *testing.T) {
 		"find, 404 for long":      {find, []answer{status(404)}, ErrNotFound, 0, 60 * s, 70 * s},
 		"P08 poll, found late":    {poll, append(slices.Repeat([]answer{status(404).after(5 * s)}, 6), whole), nil, 7, 30 * s, 60 * s},
 		"poll, 429, at last":      {poll, []answer{limited("59"), limited("3600"), whole}, nil, 3, 95 * s, 96 * s},
+		"find, gone after a 429":  {find, []answer{status(404).after(s), status(404).after(20 * s), limited("1"), status(404)}, ErrNotFound, 0, 80 * s, 100 * s},
 		"find, 404s around 429s":  {find, []answer{status(404), limited("30"), status(404), limited("31"), status(404), whole}, nil, 6, 61 * s, 75 * s},
 		"find, 503, then one 404": {find, append(slices.Repeat([]answer{busy("10")}, 5), status(404).after(9*s), busy("")), ErrUnavailable, 0, 60 * s, 80 * s},
 		"poll, one 404, the end":  {poll, []answer{gone.after(95 * s)}, ErrUnavailable, 1, 100 * s, 100 * s},

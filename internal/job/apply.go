@@ -4,7 +4,6 @@
 package job
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -111,7 +110,9 @@ func (c applyCall) saveOutcome(ctx context.Context, outcome send.Outcome, operat
 	case outcome.Result == send.Adopted && lastMessage != nil:
 		marks.SentAt, marks.Unconfirmed = lastMessage.SentAt, lastMessage.Unknown
 	}
-	c.marks.holder = cmp.Or(operation.Holder(), c.marks.holder)
+	if c.isCreate || c.marks.holder == "" { // a message does not take a job from whoever has adopted it
+		c.marks.holder = operation.Holder()
+	}
 	c.save(ctx, c.job)
 	return warnings
 }

@@ -18,8 +18,8 @@ import (
 type marks struct {
 	message     messageMarks
 	replacement replacement
-	// holder is the Holder that the record had when this object got the job, or sent it a message. If the
-	// record has another one now, another object has adopted the job, and Delete does not free the name.
+	// holder is the Holder that the record had when this object got the job. If the record has another one
+	// now, another object has adopted the job, and Delete does not free the name.
 	holder string
 }
 

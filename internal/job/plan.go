@@ -22,13 +22,7 @@ import (
 // sends and writes nothing.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
-	p := planner{r.provider, &resp.Diagnostics, planOnly}
-	switch {
-	case p.names.isApplying.Load():
-		p.phase = inApply
-	case p.Command == "apply":
-		p.phase = beforeApply
-	}
+	p := planner{r.provider, &resp.Diagnostics}
 	// A plan goes on without a setting, because an apply must plan what the plan before it did.
 	switch {
 	case req.State.Raw.IsNull():
@@ -48,7 +42,6 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 type planner struct {
 	*ProviderData
 	diags *diag.Diagnostics
-	phase phase
 }
 
 // phase is when a resource is planned. What a plan and its apply both know is said once.
@@ -64,6 +57,17 @@ const (
 	// limits or the journal, because it would leave an old object deposed (T4).
 	inApply
 )
+
+// phase is asked where something is reported: an apply may begin while a plan waits for the journal.
+func (p planner) phase() phase {
+	switch {
+	case p.names.isApplying.Load():
+		return inApply
+	case p.Command == "apply":
+		return beforeApply
+	}
+	return planOnly
+}
 
 // planNew plans a job that no state has, or the one that follows a tainted resource. Of a
 // replacement, this is the second call (T1, T2 in TERRAFORM.md), which finds what the first one has
@@ -105,7 +109,7 @@ func (p planner) planNew(ctx context.Context, req resource.ModifyPlanRequest, re
 // tainted one.
 func (p planner) planCreate(ctx context.Context, plan *jobModel, of replacement) (adopted string) {
 	request, replaced := plan.request(ctx, ""), wording.Job{ID: of.Job, Project: plan.ProjectID.ValueString()}
-	if why := p.Sender.Journal.Unusable(); of.Job != "" && why != nil && p.phase != inApply {
+	if why := p.Sender.Journal.Unusable(); of.Job != "" && why != nil && p.phase() != inApply {
 		addError(p.diags, wording.NotReplaced.Of(replaced, why))
 		return ""
 	}
@@ -248,7 +252,7 @@ func (p planner) say(ctx context.Context, c change, e existing) {
 // warnOfRecord says what an apply does because of the record of a name, and no planned value shows.
 // An apply that waits for another run says nothing, so each plan does.
 func (p planner) warnOfRecord(foreseen send.Outcome, request send.Request) {
-	if p.phase == inApply || p.phase == beforeApply && foreseen.Result != send.Waiting {
+	if p.phase() == inApply || p.phase() == beforeApply && foreseen.Result != send.Waiting {
 		return
 	}
 	at := path.Root("name")
@@ -264,10 +268,10 @@ func (p planner) warnOfRecord(foreseen send.Outcome, request send.Request) {
 // sure of that, and else warns: no plan is sure of a message, whose resource -replace may replace. In an
 // apply, the calls refuse what is beyond a limit.
 func (p planner) count(request send.Request, isSure bool) {
-	if p.phase == inApply {
+	if p.phase() == inApply {
 		return
 	}
-	if p.phase == planOnly {
+	if p.phase() == planOnly {
 		p.warnOfPlace(p.diags)
 	}
 	switch err := p.Sender.Limits.Plan(request, isSure); {
@@ -285,7 +289,7 @@ func (p planner) checkOwner(plan *jobModel, o owner) {
 	if plan.Name.ValueString() == "" || plan.ProjectID.IsUnknown() {
 		return // it is not known yet, or ignore_changes hides that of an imported job
 	}
-	if other, isOnly := p.names.register(plan.projectAndName(), o); !isOnly && p.phase != inApply {
+	if other, isOnly := p.names.register(plan.projectAndName(), o); !isOnly && p.phase() != inApply {
 		check.ErrorAt(p.diags, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString(), o.job, other.job))
 	}
 }

@@ -159,8 +159,8 @@ func TestReplacement_taintedWithoutJournal(t *testing.T) {
 	play(t, lives)
 }
 
-// A message changes the holder of no job that the state has, so its Delete frees the name: not if the record was lost, nor if there was
-// no journal for a while. Red without: each condition of a holder in setLast and Remove.
+// A message does not change who holds a job: not if the record was lost, nor if there was no journal for a while. Red without: each
+// condition of a holder in setLast, Remove and saveOutcome.
 func TestRemove_holder(t *testing.T) {
 	var kept any
 	off := func(l *life) { kept = l.config["journal"]; l.config["journal"] = attrs{"enabled": false} }
@@ -174,6 +174,9 @@ func TestRemove_holder(t *testing.T) {
 		}
 		time.Sleep(3 * time.Hour)
 	}
+	adopted := func(l *life) { // by another state
+		newLife(l.t, l.s, l.folder).run("other", step{objects: []object{named("docs", "A")}})
+	}
 	gone := named("docs", "B")
 	gone.Gone = true
 	play(t, map[string][]step{
@@ -182,6 +185,11 @@ func TestRemove_holder(t *testing.T) {
 			{before: killed, objects: []object{named("docs", "B")}, creates: 1, says: []string{"unknown"}},
 			{objects: []object{gone}, creates: 1},
 			{objects: []object{named("docs", "B")}, creates: 2},
+		},
+		"a message after an adoption": {
+			{objects: []object{named("docs", "A")}, creates: 1},
+			{before: adopted, objects: []object{named("docs", "B")}, creates: 1, messages: 1},
+			{objects: []object{gone}, creates: 1, messages: 1, after: has("docs 1")},
 		},
 		"no journal for a message": {
 			{objects: []object{named("docs", "A")}, creates: 1},

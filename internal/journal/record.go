@@ -25,7 +25,7 @@ type Record struct {
 	JobID   string  `json:"job,omitempty"`     // that the name has, or had before it was released
 	Fate    Fate    `json:"fate,omitempty"`    // of the name, once the object with the job was removed; empty while it is there
 	FateBy  cli.Run `json:"fate_by,omitempty"` // the run whose Delete has decided that
-	Holder  string  `json:"holder,omitempty"`  // random; the private state of the object with the job has it, too. An object with another one does not free the name
+	Holder  string  `json:"holder,omitempty"`  // random; the private state of the object with the job has it, too. Of two different ones, that object does not free the name
 	Last    *Entry  `json:"last,omitempty"`    // the last request that the service accepted, or may have accepted
 	Claim   *Entry  `json:"claim,omitempty"`   // the request that a run sends
 	Write   string  `json:"write"`             // random: who has lost the response to a write recognizes it
@@ -180,10 +180,11 @@ func (r *Record) withUnknown() *Record {
 func (r *Record) setLast(entry *Entry, job string) {
 	last := *entry
 	last.Deadline, last.Unsent = time.Time{}, false
-	if r.JobID != job {
-		if r.Holder = newID(); entry.IsMessage() {
-			r.Holder = "" // the record was lost, and the state already has a holder
-		}
+	switch {
+	case r.JobID != job && !entry.IsMessage():
+		r.Holder = newID()
+	case r.JobID != job, r.IsFreed() && entry.IsMessage():
+		r.Holder = "" // the record does not know who holds the job of the message
 	}
 	r.Last, r.JobID, r.Claim, r.Fate, r.FateBy = &last, job, nil, "", ""
 }

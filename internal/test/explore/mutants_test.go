@@ -35,14 +35,14 @@ func mutants() map[string]mutant {
 		},
 		"the provider waits for the response": {"agentapi/exchange.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
 		"the id is in the state before the wait": {
-			"job/apply.go", "	c.marks.holder = cmp.Or(operation.Holder(), c.marks.holder)\n	c.save(ctx, c.job)\n", "	c.marks.holder = cmp.Or(operation.Holder(), c.marks.holder)\n	if !c.isCreate {\n		c.save(ctx, c.job)\n	}\n", create,
+			"job/apply.go", "	c.save(ctx, c.job)\n	return warnings\n", "	if !c.isCreate {\n		c.save(ctx, c.job)\n	}\n	return warnings\n", create,
 		},
 		"a job that has not finished is red": {
 			"job/await.go", "	addError(c.diags, text)\n", "	addWarning(c.diags, text)\n", "create times out",
 		},
 		"Ctrl-C does not taint": {"job/await.go", "errors.Is(err, context.Canceled)", "false", create},
 		"an accepted message is in the state": {
-			"job/apply.go", "	c.marks.holder = cmp.Or(operation.Holder(), c.marks.holder)\n	c.save(ctx, c.job)\n", "	c.marks.holder = cmp.Or(operation.Holder(), c.marks.holder)\n	if c.isCreate {\n		c.save(ctx, c.job)\n	}\n", message,
+			"job/apply.go", "	c.save(ctx, c.job)\n	return warnings\n", "	if c.isCreate {\n		c.save(ctx, c.job)\n	}\n	return warnings\n", message,
 		},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response"},
