@@ -185,7 +185,8 @@ func (p planner) planExisting(ctx context.Context, req resource.ModifyPlanReques
 }
 
 // foreseeMessage foresees what a message with the planned prompt does. It asks the journal only if the
-// prompt is new, or if the job was imported and has none yet. As long as the plan does not know the name and the arguments, the record counts as empty.
+// prompt is new, or if the job was imported and has none yet. As long as the plan does not know the name
+// and the arguments, the record counts as empty.
 func (p planner) foreseeMessage(ctx context.Context, plan, state *jobModel) (foreseen send.Outcome, isRecordKnown bool) {
 	if plan.promptEffect(state) == keepPrompt || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
 		return send.Outcome{Result: send.MaySend}, true

@@ -25,10 +25,12 @@ type Record struct {
 	JobID   string  `json:"job,omitempty"`     // that the name has, or had before it was released
 	Fate    Fate    `json:"fate,omitempty"`    // of the name, once the object with the job was removed; empty while it is there
 	FateBy  cli.Run `json:"fate_by,omitempty"` // the run whose Delete has decided that
-	Holder  string  `json:"holder,omitempty"`  // random; the private state of the object with the job has it, too. Of two different ones, that object does not free the name
-	Last    *Entry  `json:"last,omitempty"`    // the last request that the service accepted, or may have accepted
-	Claim   *Entry  `json:"claim,omitempty"`   // the request that a run sends
-	Write   string  `json:"write"`             // random: who has lost the response to a write recognizes it
+	// Holder is random, and also in the private state of the object with the job. An object whose state
+	// has another one does not free the name.
+	Holder string `json:"holder,omitempty"`
+	Last   *Entry `json:"last,omitempty"`  // the last request that the service accepted, or may have accepted
+	Claim  *Entry `json:"claim,omitempty"` // the request that a run sends
+	Write  string `json:"write"`           // random: who has lost the response to a write recognizes it
 }
 
 // Fate is what becomes of a name when the object with its job is removed.
