@@ -118,7 +118,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 					},
 					"on_failure": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "When the job fails, `error` fails each run until there is another job; `retry` fails the run, and the " +
+						MarkdownDescription: "When the job fails, `error` fails each apply until there is another job; `retry` fails the run, and the " +
 							"next apply starts another job; `warn` keeps the failed job. A job that was archived without a link, before any run saw it " +
 							"complete, counts as failed, but is not retried. Default: `error`, or with `enabled = false` a warning in each plan.",
 						Validators: []validator.String{stringvalidator.OneOf(onError, onRetry, onWarn)},
