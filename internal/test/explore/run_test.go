@@ -238,7 +238,7 @@ func (r *run) resources(destroys bool) []fakecli.Resource {
 
 // change is what the CLI does after it has changed its state.
 func (r *run) change(res fakecli.Resource, before *fakecli.Instances) {
-	if !res.Gone && r.State[res.Address] == nil && !before.State.IsNull() && !before.Tainted && r.storeDown.Load() {
+	if !res.Gone && before != nil && r.State[res.Address] == nil && !before.State.IsNull() && !before.Tainted && r.storeDown.Load() {
 		r.world.Errorf("run %d replaces a job, and its journal cannot be reached", r.number+1)
 	}
 	r.save()
