@@ -23,7 +23,7 @@ import (
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
 	p := planner{r.provider, &resp.Diagnostics}
-	// A plan goes on without a setting, because an apply must plan what the plan before it did.
+	// A missing setting is reported, and does not end the plan: an apply must plan what the plan before it did.
 	switch {
 	case req.State.Raw.IsNull():
 		p.reportMissing(p.Missing.Service, p.diags)
@@ -44,7 +44,7 @@ type planner struct {
 	diags *diag.Diagnostics
 }
 
-// phase is when a resource is planned. What a plan and its apply both know is said once.
+// phase is when a resource is planned. What a plan and its apply both know is reported once.
 type phase int
 
 const (

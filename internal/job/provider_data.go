@@ -33,7 +33,7 @@ type ProviderData struct {
 	Command  string // of the CLI, such as "plan"; empty if that is not known
 	OnRunner bool   // the journal is on the disk of a pipeline's runner, and nobody chose that
 
-	said  sync.Map // what is said once, not for each resource
+	said  sync.Map // what was reported, and is not reported for each resource
 	names names
 }
 
@@ -74,7 +74,7 @@ func addMissing(missing []wording.Diagnostic, diags *diag.Diagnostics) bool {
 	return len(missing) > 0
 }
 
-// isFirst reports whether something that is said once was not said yet.
+// isFirst reports whether something has not been reported yet.
 func (d *ProviderData) isFirst(what any) bool {
 	_, isSaid := d.said.LoadOrStore(what, true)
 	return !isSaid

@@ -6,11 +6,9 @@
 package job
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"reflect"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -284,36 +282,4 @@ func (r *jobResource) leaveName(ctx context.Context, job *jobModel, marks *marks
 		fate = journal.Release // the runs of a test share a process, and none adopts what an earlier one destroyed
 	}
 	return records.Remove(ctx, object, fate)
-}
-
-func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	var identity jobIdentity
-	if req.ID == "" {
-		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
-	}
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	own, id := identity.ProjectID, cmp.Or(req.ID, identity.ID.ValueString())
-	if before, after, hasProject := strings.Cut(req.ID, "/"); hasProject {
-		own, id = types.StringValue(before), after
-	}
-	if own.IsNull() {
-		own = r.provider.ProjectID
-	}
-	if own.IsNull() || own.IsUnknown() {
-		addError(&resp.Diagnostics, wording.ImportWithoutProject(id, EnvProjectID))
-		return
-	}
-	project := own.ValueString()
-	if !agentapi.ValidID(project) || !agentapi.ValidID(id) {
-		addError(&resp.Diagnostics, wording.InvalidImport(project, id))
-		return
-	}
-	for name, value := range map[string]string{"project_id": project, "id": id} { // a read completes the state
-		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
-		if resp.Identity != nil {
-			resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root(name), value)...)
-		}
-	}
 }

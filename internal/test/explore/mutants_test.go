@@ -95,7 +95,7 @@ func mutants() map[string]mutant {
 		},
 		"a taint keeps the job":                {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.MayBeSame:\n", "taint"},
 		"what may be the same keeps the job":   {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
-		"a Delete gives a lost record its job": {"journal/journal.go", "isLost && fate != Release && o.PromptHash", "false && isLost && o.PromptHash", "life: triggers known late, without a journal"},
+		"a Delete gives a lost record its job": {"journal/remove.go", "isLost && fate != Release && o.PromptHash", "false && isLost && o.PromptHash", "life: triggers known late, without a journal"},
 		"what replaces a closed job may be the same": {
 			"job/decide.go", "		hasUnknown = hasUnknown || e.plan.promptText().IsUnknown()\n", "", "life: the prompt for an archived job is known late",
 		},
@@ -105,12 +105,12 @@ func mutants() map[string]mutant {
 		"what this run has left stops another prompt": {
 			"send/judge.go", "record.IsFreed() && !s.Journal.IsLeftByThisRun(record):", "record.IsFreed() && !(s.Journal.IsLeftByThisRun(record) && record.HasArguments(r.Wanted) && record.Has(r.Prompt)):", "life: a changed address, and another prompt for an active job, started a second one",
 		},
-		"a job is left to a create of the same run": {"journal/journal.go", "		r.Fate, r.FateBy = fate, j.process.Run\n", "		r.Fate = fate\n", "other address and alias, destroyed first"},
+		"a job is left to a create of the same run": {"journal/remove.go", "		r.Fate, r.FateBy = fate, j.process.Run\n", "		r.Fate = fate\n", "other address and alias, destroyed first"},
 		"a job is left to no create of another run": {"journal/journal.go", " && r.FateBy == j.process.Run\n", "\n", "terraform destroy"},
 		"a destroy keeps what another object has adopted": {
-			"journal/journal.go", "isAdopted := !r.IsFree() && o.Holder != \"\" && r.Holder != \"\" && r.Holder != o.Holder\n", "isAdopted := false\n", "two aliases, one name, one destroyed",
+			"journal/remove.go", "isAdopted := !r.IsFree() && o.Holder != \"\" && r.Holder != \"\" && r.Holder != o.Holder\n", "isAdopted := false\n", "two aliases, one name, one destroyed",
 		},
-		"a destroy releases": {"journal/journal.go", "		r.Fate, r.FateBy = fate, j.process.Run\n", "		r.FateBy = j.process.Run\n", "terraform destroy"},
+		"a destroy releases": {"journal/remove.go", "		r.Fate, r.FateBy = fate, j.process.Run\n", "		r.FateBy = j.process.Run\n", "terraform destroy"},
 		"a replacement without its journal fails": {
 			"job/resource.go", "	case err != nil && isReplaced: // the create", "	case false: // the create", "-replace",
 		},
