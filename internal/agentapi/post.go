@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 // Recorder records the outcome of a POST, so that a crash does not lose it. Claim is called
@@ -53,37 +51,21 @@ func (c *Client) post(ctx context.Context, call apiCall, body NewJob, recorder R
 	call.recorder = recorder
 	posts := c.postLimiter(call.projectID)
 	call.isPaused = func() bool { return posts.pause() > 0 }
-	var firstFailure time.Time
-	for failed, refused := 0, 0; ; {
+	for soFar := (retries{}); ; {
 		job, failure := c.attempt(ctx, posts, call)
 		switch {
 		case failure == nil:
 			return job, nil
 		case errors.Is(failure, ErrRefused) && failure.StatusCode == http.StatusTooManyRequests:
-			failed, refused, call.status = 0, 0, failure.StatusCode
-			continue
-		case errors.Is(failure, errPaused):
-			continue
-		case failure.Endpoint == "" || !errors.Is(failure, ErrNotSent) || errors.Is(failure, ErrCertificate):
-			return nil, failure
-		case failed == 0:
-			firstFailure = time.Now()
-		}
-		refused++
-		if !errors.Is(failure, ErrHandshake) && !errors.Is(failure, ErrProxyRefused) {
-			refused = 0
-		}
-		pause := backoff(failed)
-		failed++
-		if refused == fewestRefusals || time.Since(firstFailure)+pause > retryLimit || sleep.For(ctx, pause) != nil {
-			failure.Lasted = time.Since(firstFailure)
+			soFar, call.status = retries{}, failure.StatusCode
+		case errors.Is(failure, errPaused): // its next turn comes after the pause
+		case !mayRetry(failure) || !soFar.pause(ctx, failure):
 			return nil, failure
 		}
 	}
 }
 
-// attempt sends a POST once, when its turn has come. The failure has no endpoint if its turn did not
-// come, or if an obstacle stopped it before its body was sent.
+// attempt sends a POST once, when its turn has come.
 func (c *Client) attempt(ctx context.Context, posts *postLimiter, call apiCall) (*Job, *Error) {
 	if err := posts.acquire(ctx); err != nil {
 		return nil, call.fail(ErrNotSent, err)

@@ -4,11 +4,15 @@
 package agentapi
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 const (
@@ -17,6 +21,38 @@ const (
 	retryBase  = 500 * time.Millisecond
 	retryCap   = 10 * time.Second
 )
+
+// mayRetry reports whether another attempt may succeed: the network has kept the POST from the service.
+func mayRetry(failure *Error) bool {
+	isNetwork := failure.Endpoint != "" // else its turn did not come, or its recorder has stopped it
+	return isNetwork && errors.Is(failure, ErrNotSent) && !errors.Is(failure, ErrCertificate)
+}
+
+// retries are the failures of one POST since its last 429.
+type retries struct {
+	began   time.Time
+	failed  int
+	refused int // in a row, by TLS or a proxy: they say no at once, and seldom change their mind
+}
+
+// pause waits before another attempt. It returns false if the failure counts: it notes how long it has
+// lasted.
+func (r *retries) pause(ctx context.Context, failure *Error) (again bool) {
+	if r.failed == 0 {
+		r.began = time.Now()
+	}
+	r.refused++
+	if !errors.Is(failure, ErrHandshake) && !errors.Is(failure, ErrProxyRefused) {
+		r.refused = 0
+	}
+	pause := backoff(r.failed)
+	r.failed++
+	if r.refused < fewestRefusals && time.Since(r.began)+pause <= retryLimit && sleep.For(ctx, pause) == nil {
+		return true
+	}
+	failure.Lasted = time.Since(r.began)
+	return false
+}
 
 // backoff is the pause after that many failures before this one: capped, exponential, with
 // full jitter, so that many callers do not retry at once.

@@ -111,7 +111,7 @@ func (c applyCall) saveOutcome(ctx context.Context, outcome send.Outcome, operat
 		marks.SentAt, marks.Unconfirmed = lastMessage.SentAt, lastMessage.Unknown
 	}
 	if c.isCreate || c.marks.holder == "" { // a message does not take a job from whoever has adopted it
-		c.marks.holder = operation.Holder()
+		c.marks.holder = operation.Call.Holder()
 	}
 	c.save(ctx, c.job)
 	return warnings
@@ -131,10 +131,6 @@ func (c applyCall) sayOutcome(outcome send.Outcome, request send.Request, isOwn 
 		}
 	case send.AlreadySent:
 		addWarning(c.diags, wording.AlreadySent(outcome, request))
-	case send.Closed:
-		facts := c.job.facts()
-		facts.RefusedMessage = c.marks.message.IsClosed
-		check.ErrorAt(c.diags, c.job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	default:
 		addError(c.diags, wording.NotAccepted(outcome, request))
 	}
@@ -158,11 +154,11 @@ func (c applyCall) noteRefusal(ctx context.Context, outcome *send.Outcome, reque
 func (c applyCall) assign(ctx context.Context) (ok bool) {
 	request := c.job.request(ctx, c.job.ID.ValueString())
 	operation := c.provider.Sender.Begin(ctx, request)
-	if err := operation.Assign(ctx); err != nil {
+	if err := operation.Call.Assign(ctx); err != nil {
 		addError(c.diags, wording.NameNotRecorded(err, request, c.job.facts()))
 		return false
 	}
-	c.marks.holder = operation.Holder()
+	c.marks.holder = operation.Call.Holder()
 	return true
 }
 
@@ -171,7 +167,7 @@ func (c applyCall) reportProblem(operation *send.Operation, result send.Result) 
 	if result == send.Accepted || result == send.Unknown {
 		c.provider.warnOfPlace(c.diags)
 	}
-	problem := operation.Problem()
+	problem := operation.Call.Problem()
 	if problem != nil && result == send.Accepted {
 		addWarning(c.diags, wording.JournalNotWritten(problem, c.job.facts()))
 		return

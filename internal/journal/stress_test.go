@@ -167,7 +167,7 @@ func (p *player) accept(name string) (job string) {
 		job = fmt.Sprint("job-", name, "-", p.run)
 	}
 	p.accepted[name] = append(p.accepted[name], job)
-	if id := p.operations[name].Record().Claim.ID; p.givenUp[name][id] {
+	if id := p.operations[name].Call.Record().Claim.ID; p.givenUp[name][id] {
 		p.t.Errorf("seed %d: run %s sends what a person has given up", p.seed, p.run)
 	}
 	return job

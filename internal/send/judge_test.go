@@ -32,7 +32,7 @@ func short(out Outcome) string {
 	text := map[Result]string{
 		MaySend: "sends", Accepted: "sent", Adopted: "adopted", AlreadySent: "already sent", NoEffect: "no effect", Unknown: "unknown", EarlierUnknown: "earlier unknown",
 		Running: "running", OtherJob: "other job", Unreadable: "unreadable", JournalUnusable: "journal", BeyondLimit: "beyond limit",
-		NotAdopted: "not adopted", Closed: "closed", Waiting: "waiting",
+		PlanOutdated: "plan outdated", Waiting: "waiting",
 	}[out.Result]
 	if out.Beside != nil {
 		text += " beside it"
@@ -289,8 +289,8 @@ func TestSend_foreseen(t *testing.T) {
 		"… and is retried":            {hasX, "failed", retry, "adopted", "sent", []string{"read J, adopted", "create x"}},
 		"… whose job cannot be read":  {hasX, "503", create, "adopted", "unreadable", []string{"read J, adopted"}},
 		"… as promised":               {hasX, "completed", promised("J"), "adopted", "", []string{"read J, adopted"}},
-		"… another one was promised":  {hasX, "completed", promised("K"), "adopted", "not adopted", nil},
-		"one was promised, no record": {nothing, none, promised("K"), "sends", "not adopted", nil},
+		"… another one was promised":  {hasX, "completed", promised("K"), "adopted", "plan outdated", nil},
+		"one was promised, no record": {nothing, none, promised("K"), "sends", "plan outdated", nil},
 		"left by this run":            {left, "completed", create, "adopted", "", []string{"read J, adopted"}},
 		"another prompt, running":     {hasY, "active", create, "running", "", []string{"read J"}},
 		"another prompt, completed":   {hasY, "completed", create, "sends beside it", "", []string{"read J", "create x"}},
@@ -301,7 +301,7 @@ func TestSend_foreseen(t *testing.T) {
 		},
 		"message":                      {earlier(created, accepted("J")), none, with(message, func(r *Request) { r.Prompt = "y" }), "sends", "", []string{"message y"}},
 		"message: sent before":         {earlier(toJ, accepted("J")), "active", message, "already sent", "", []string{"read J"}},
-		"message: its job is closed":   {nothing, none, with(message, func(r *Request) { r.PlannedJob = "J" }), "sends", "closed", nil},
+		"message: its job is closed":   {nothing, none, with(message, func(r *Request) { r.PlannedJob = "J" }), "sends", "plan outdated", nil},
 		"message: … and it was sent":   {earlier(toJ, accepted("J")), "failed", with(message, func(r *Request) { r.PlannedJob = "J" }), "already sent", "", []string{"read J"}},
 		"message: … and may have been": {earlier(toJ, (*journal.Call).Unknown), none, with(message, func(r *Request) { r.PlannedJob = "J" }), "earlier unknown", "", nil},
 	} {

@@ -21,21 +21,22 @@ type Limit struct {
 type Limits struct {
 	Limit [2]Limit // by Kind
 
-	mu       sync.Mutex
-	planned  []planned
-	reported map[LimitError]resource // the first resource of each error of a plan
-	sent     [2]int64
+	mu      sync.Mutex
+	planned []planned
+	sent    [2]int64
 }
-
-// resource is one that is planned. The plan may not know its name yet, and an imported job may have none.
-type resource struct{ project, name, job string }
 
 // planned is the request of a resource, as it was planned last.
 type planned struct {
-	resource
+	project, name, job string // the resource: a plan may not know its name yet, and an imported job may have none
+	kind               Kind
+	isSure             bool
+	reports            *LimitError // what the plan of this resource reports for all of the kind; nil: nothing
+}
 
-	kind   Kind
-	isSure bool
+// isOf reports whether both are requests of one resource.
+func (p planned) isOf(q planned) bool {
+	return p.name+p.job != "" && p.project == q.project && p.name == q.name && p.job == q.job
 }
 
 // Plan counts a request that an apply sends, or perhaps sends if the plan is not sure. Only the first
@@ -47,15 +48,13 @@ type planned struct {
 func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := planned{resource: resource{project: r.Project, name: r.Name}, kind: r.Kind(), isSure: isSure}
+	p := planned{project: r.Project, name: r.Name, kind: r.Kind(), isSure: isSure}
 	if r.Name == "" {
 		p.job = r.JobID
 	}
-	at := slices.IndexFunc(l.planned, func(q planned) bool { return p.name+p.job != "" && q.resource == p.resource })
-	if at < 0 {
-		l.planned, at = append(l.planned, p), len(l.planned)
-	}
-	l.planned[at] = p
+	l.planned = append(slices.DeleteFunc(l.planned, p.isOf), p)
+	limit := l.Limit[p.kind]
+	err := LimitError{Kind: p.kind, Limit: limit, Planning: true}
 	var sure, all int64 // of the kind
 	for _, q := range l.planned {
 		if q.kind == p.kind {
@@ -65,19 +64,12 @@ func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 			}
 		}
 	}
-	limit := l.Limit[p.kind]
-	isBeyond := isSure && sure > limit.Max
-	if limit.Setting == "" || !isBeyond && all <= limit.Max {
+	err.IsSure = isSure && sure > limit.Max
+	isReported := func(q planned) bool { return q.reports != nil && *q.reports == err }
+	if limit.Setting == "" || !err.IsSure && all <= limit.Max || slices.ContainsFunc(l.planned, isReported) {
 		return nil
 	}
-	if l.reported == nil {
-		l.reported = map[LimitError]resource{}
-	}
-	err := LimitError{Kind: p.kind, Limit: limit, Planning: true, IsSure: isBeyond}
-	if first, isReported := l.reported[err]; isReported && (first != p.resource || p.name+p.job == "") {
-		return nil
-	}
-	l.reported[err] = p.resource
+	l.planned[len(l.planned)-1].reports = &err
 	return &err
 }
 

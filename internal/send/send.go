@@ -79,10 +79,8 @@ const (
 	JournalUnusable
 	// BeyondLimit: Err is a *LimitError.
 	BeyondLimit
-	// NotAdopted: the create was planned to adopt a job, which is not that of the name any more.
-	NotAdopted
-	// Closed: the job cannot accept messages, and no earlier run has sent this one.
-	Closed
+	// PlanOutdated: PlannedJob does not have the prompt, or is not the job of the name any more.
+	PlanOutdated
 	// Waiting is said in a plan only: another run's request may still get a response.
 	Waiting
 )
@@ -105,18 +103,14 @@ type Sender struct {
 	Limits  Limits
 }
 
-// Operation is one call of the CLI that sends a request. The client tells it what it does with the
-// request. The embedded Call records that, and Claim also counts it within the limit.
+// Operation is one call of the CLI that sends a request, or does what the record of its name says.
 type Operation struct {
-	*journal.Call
-
 	Request Request
+	Call    *journal.Call // records what becomes of the request
 
-	sender        *Sender
-	isWithinLimit bool // the request was counted
+	sender *Sender
+	post   recorder
 }
-
-var _ agentapi.Recorder = (*Operation)(nil)
 
 // Begin starts an operation. ctx is the call's context, without a deadline of the provider.
 func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
@@ -124,7 +118,8 @@ func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
 	if r.Name == "" {
 		j = journal.InMemory()
 	}
-	return &Operation{Call: j.Begin(ctx, r.Wanted), Request: r, sender: s}
+	call := j.Begin(ctx, r.Wanted)
+	return &Operation{Request: r, Call: call, sender: s, post: recorder{Call: call, limits: &s.Limits, kind: r.Kind()}}
 }
 
 // Send sends the request, unless the record of its name says otherwise.
@@ -141,7 +136,7 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 			out, hasLooked = o.follow(ctx), true
 		case MaySend:
 			beside := out.Beside
-			out = o.post(ctx)
+			out = o.send(ctx)
 			switch {
 			case out.Result == Accepted, out.Result == Unknown:
 				out.Beside = beside
@@ -154,16 +149,16 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 	}
 }
 
-// post sends the request, and classifies what became of it.
-func (o *Operation) post(ctx context.Context) Outcome {
-	if err := o.Prove(); err != nil {
+// send sends the request, and classifies what became of it.
+func (o *Operation) send(ctx context.Context) Outcome {
+	if err := o.Call.Prove(); err != nil {
 		return Outcome{Result: NoEffect, Err: err}
 	}
 	r, client := o.Request, o.sender.Client
 	if r.Kind() == Message {
-		return o.outcome(client.SendMessage(ctx, r.Project, r.JobID, r.Body.Prompt, o))
+		return o.outcome(client.SendMessage(ctx, r.Project, r.JobID, r.Body.Prompt, &o.post))
 	}
-	return o.outcome(client.CreateJob(ctx, r.Project, r.Body, o))
+	return o.outcome(client.CreateJob(ctx, r.Project, r.Body, &o.post))
 }
 
 // outcome classifies what became of a POST. An error of an unexpected kind says nothing about it.
@@ -179,57 +174,65 @@ func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 	case errors.Is(err, agentapi.ErrNotSent), errors.Is(err, agentapi.ErrRefused):
 		return Outcome{Result: NoEffect, Err: err}
 	}
-	return Outcome{Result: Unknown, Err: err, JobID: o.Request.JobID, Record: o.Record()}
+	return Outcome{Result: Unknown, Err: err, JobID: o.Request.JobID, Record: o.Call.Record()}
 }
 
+// recorder is the Call of an operation as the client uses it: a claim also counts within the limit.
+type recorder struct {
+	*journal.Call
+
+	limits    *Limits
+	kind      Kind
+	isCounted bool
+}
+
+var _ agentapi.Recorder = (*recorder)(nil)
+
 // Claim claims the name of the request, and counts it within the limit.
-func (o *Operation) Claim() error {
-	limits, kind := &o.sender.Limits, o.Request.Kind()
-	if o.isWithinLimit {
-		return o.Call.Claim()
+func (r *recorder) Claim() error {
+	if r.isCounted {
+		return r.Call.Claim()
 	}
-	if err := limits.take(kind, 0); err != nil { // nothing is written
+	if err := r.limits.take(r.kind, 0); err != nil { // nothing is written
 		return err
 	}
-	if err := o.Call.Claim(); err != nil { // the name may have a job to adopt
+	if err := r.Call.Claim(); err != nil { // the name may have a job to adopt
 		return err
 	}
-	if err := limits.take(kind, 1); err != nil { // others were counted meanwhile
-		o.Withdrawn()
+	if err := r.limits.take(r.kind, 1); err != nil { // others were counted meanwhile
+		r.Withdrawn()
 		return err
 	}
-	o.isWithinLimit = true
+	r.isCounted = true
 	return nil
 }
 
 // follow does what the record of the name says. The result is MaySend if the request is to be sent.
 func (o *Operation) follow(ctx context.Context) Outcome {
-	record, err := o.Look(ctx)
+	record, err := o.Call.Look(ctx)
 	if err != nil {
 		return Outcome{Result: JournalUnusable, Err: err}
 	}
 	out, planned := o.sender.judge(ctx, o.Request, record, o.sender.Client.FindJob), o.Request.PlannedJob
-	switch {
-	case out.Result == Adopted && planned != "" && planned != record.JobID:
-		return Outcome{Result: NotAdopted}
-	case out.Result == Adopted:
+	switch out.Result {
+	case AlreadySent:
+		out = o.readJob(ctx, AlreadySent, record)
+	case Adopted:
+		if planned != "" && planned != record.JobID {
+			return Outcome{Result: PlanOutdated}
+		}
 		out = o.adopt(ctx, record)
-	case out.Result == AlreadySent:
-		return o.readJob(ctx, AlreadySent, record)
 	}
-	switch {
-	case out.Result != MaySend || planned == "":
-		return out
-	case o.Request.Kind() == Message:
-		return Outcome{Result: Closed}
+	if out.Result == MaySend && planned != "" { // the plan promises that nothing is sent
+		return Outcome{Result: PlanOutdated}
 	}
-	return Outcome{Result: NotAdopted}
+	return out
 }
 
 // adopt adopts the job of a create, and then reads it: a Delete of this apply may come between the two,
 // and must find the adoption. If the read fails, the next apply adopts the job.
 func (o *Operation) adopt(ctx context.Context, record *journal.Record) Outcome {
-	err := o.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
+	err := o.Call.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
 	switch {
 	case errors.Is(err, journal.ErrTaken):
 		return Outcome{Result: lookAgain}

@@ -117,7 +117,7 @@ func TestClaim_limitReached(t *testing.T) {
 		}
 		return 0
 	})
-	err := s.Begin(t.Context(), Request{Wanted: journal.Wanted{Project: "p", Name: "n"}}).Claim()
+	err := s.Begin(t.Context(), Request{Wanted: journal.Wanted{Project: "p", Name: "n"}}).post.Claim()
 	records, err2 := s.Journal.All(t.Context())
 	if _, isLimit := errors.AsType[*LimitError](err); !isLimit || err2 != nil || len(records) != 1 || records[0].Claim != nil {
 		t.Errorf("%v, %+v, %v", err, records, err2)

@@ -60,11 +60,6 @@ func startAnother(request string) string {
 const (
 	notCreated  Text = "Agent job not created\n"
 	notAccepted Text = "Message to agent job not accepted\n"
-	// MessageToClosedJob describes a message that was not sent, because its job is closed. The plan did
-	// not replace the job, because another run might have sent the message.
-	MessageToClosedJob Text = notAccepted +
-		"Job {job} {closed}. No other run has sent it the prompt, and this one did not send it either.\n\n" +
-		"Plan and apply again: that starts a new job with the prompt."
 	// PromptNotPassed is for an action whose prompts are both null.
 	PromptNotPassed Text = Text(InvalidPrompt) + "\n" +
 		"Terraform passed neither prompt nor prompt_wo to the action, so nothing was sent to project {project}. " +
@@ -77,6 +72,8 @@ const (
 const (
 	notAdopted = "The plan was to adopt job {planned} in project {project}, which is no longer the job of the name {name}. " +
 		"Nothing was sent.\n\nPlan and apply again."
+	notSentBefore = "The plan was that another run had sent the prompt to {target}, or might have, and the job accepts no messages any more. " +
+		"No other run has sent it, and this one did not send it either.\n\nPlan and apply again: that starts a new job with the prompt."
 	withoutJournal = "The prompt was not sent to {target}. Another run may have sent it, which only the journal can show.\n\n{cause}\n\n" +
 		"Apply again, which sends the prompt unless another run has sent it."
 	notSent = "The prompt was not sent to {target}, so {effect}.\n\n{cause}\n\nTo send the prompt, {again} again."
@@ -115,7 +112,9 @@ func whyNot(outcome send.Outcome, r send.Request) Text {
 	failure := new(agentapi.Error)
 	errors.As(outcome.Err, &failure)
 	switch {
-	case outcome.Result == send.NotAdopted:
+	case outcome.Result == send.PlanOutdated && r.Kind() == send.Message:
+		return notSentBefore
+	case outcome.Result == send.PlanOutdated:
 		return notAdopted
 	case outcome.Result == send.JournalUnusable:
 		return withoutJournal
