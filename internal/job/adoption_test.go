@@ -144,6 +144,8 @@ func TestAdoption(t *testing.T) {
 	triggered := []object{named("docs", "A").with(attrs{"triggers": attrs{"v": "1"}})}
 	fails := []object{named("docs", "fail")}
 	retries := []object{named("docs", "fail").with(attrs{"wait": attrs{"on_failure": "retry"}})}
+	mayRetry := []object{named("docs", "A").with(attrs{"wait": attrs{"on_failure": "retry"}})}
+	mayRetry[0].Planned = fakecli.With(mayRetry[0].Config, attrs{"wait": attrs{"on_failure": unknown{}}})
 	first, ofLost := step{objects: a, creates: 1}, step{before: lost, objects: a, says: []string{adopted}, creates: 1}
 	atWork := []object{named("docs", "slow").with(attrs{"wait": attrs{"enabled": false}})}
 	noResponse := step{before: unanswered(simulator.KindCreate), objects: a, says: []string{unknownCreate}, creates: 1}
@@ -181,6 +183,7 @@ func TestAdoption(t *testing.T) {
 			injects(simulator.Fault{Kind: simulator.KindGet, Times: -1, Status: 404})(l)
 			time.AfterFunc(50*time.Second, l.s.ClearFaults)
 		}, objects: a, says: []string{adopted}, creates: 1}},
+		"the same, and the plan does not know on_failure": {first, {before: lost, objects: mayRetry, says: []string{adopted}, creates: 1}},
 		"N01 a destroyed job": {first, {objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")}, {objects: a, creates: 2}},
 	})
 }

@@ -4,6 +4,7 @@
 package job_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -62,6 +63,20 @@ func TestDefaults_I06(t *testing.T) {
 		all.Wait()
 		if took := time.Since(start); took < 1840*time.Millisecond || took > 2160*time.Millisecond { // after the first pause
 			t.Errorf("130 polls took %s", took)
+		}
+	})
+}
+
+// Ctrl-C in the wait of a create is no error of ours, so it does not taint: the next apply updates, and resumes the wait. Red without:
+// the case of context.Canceled in cutShort.
+func TestInterruptedCreate_isNotTainted(t *testing.T) {
+	harness.Bubble(t, byPrompt, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, stop)
+		diags := c.Run(ctx, attrs{"prompt": "slow"})
+		harness.Contains(t, fakecli.Text(diags), "WARNING: Agent job still running", "The next apply resumes waiting without sending anything.")
+		if wantErrors(t, diags); c.Tainted || c.Get("id") != s.OnlyJob(t).ID {
+			t.Errorf("tainted: %t, %s", c.Tainted, c.State)
 		}
 	})
 }
