@@ -17,7 +17,7 @@ import (
 const (
 	// pollInterval is how often the claim of another run is looked at again.
 	pollInterval = 500 * time.Millisecond
-	// writeTime is how long it may take to write a claim, its mark, or its outcome.
+	// writeTime is how long it may take to write a claim, that it is being sent, or its outcome.
 	writeTime = 2 * opTimeout
 	// retryLimit is how long an outcome that the store did not take is written again.
 	retryLimit = time.Hour
@@ -66,7 +66,7 @@ func (c *Call) Look(ctx context.Context) (*Record, error) {
 		return nil, err
 	}
 	c.record, c.text = r, text
-	c.mustRetry(nil) // the record shows what became of an earlier attempt
+	_ = c.noteProblem(nil) // the record shows what became of an earlier attempt
 	return r, nil
 }
 
@@ -113,9 +113,9 @@ func (j *Journal) claim(w Wanted) *Entry {
 // pass before the response can arrive.
 func (c *Call) BeforeBody() error {
 	if claim := c.record.Claim; claim.Unsent {
-		marked, r := *claim, *c.record
-		marked.Unsent = false
-		r.Claim = &marked
+		sending, r := *claim, *c.record
+		sending.Unsent = false
+		r.Claim = &sending
 		if err := c.write(c.ctx, &r); err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (c *Call) write(ctx context.Context, r *Record) error {
 // deadline of the claim, and this process does not exit, as long as the caller of Drain waits.
 func (c *Call) persist(r *Record) {
 	ctx, letExit := context.WithoutCancel(c.ctx), c.letExit
-	if !c.mustRetry(c.write(ctx, r)) {
+	if !isTransient(c.noteProblem(c.write(ctx, r))) {
 		letExit()
 		return
 	}
@@ -162,7 +162,7 @@ func (c *Call) persist(r *Record) {
 		defer stop()
 		pause := time.Second
 		for sleep.For(ctx, pause) == nil {
-			if _, err := c.journal.put(ctx, r, text, c.writes); !c.mustRetry(err) {
+			if _, err := c.journal.put(ctx, r, text, c.writes); !isTransient(c.noteProblem(err)) {
 				return
 			}
 			pause = min(2*pause, time.Minute)
@@ -170,14 +170,17 @@ func (c *Call) persist(r *Record) {
 	}()
 }
 
-// mustRetry notes why the store does not show the outcome. It reports whether another attempt makes
-// sense.
-func (c *Call) mustRetry(err error) bool {
+// noteProblem notes why the store does not show the outcome, or nil if it does, and returns that.
+func (c *Call) noteProblem(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.problem = err
-	return err != nil && !errors.Is(err, ErrTaken)
+	return err
 }
+
+// isTransient reports whether a write that failed with the error may succeed later. What another run has
+// written stays.
+func isTransient(err error) bool { return err != nil && !errors.Is(err, ErrTaken) }
 
 // Accepted records the job that the POST started or reached.
 func (c *Call) Accepted(jobID string) {

@@ -82,7 +82,7 @@ func mutants() map[string]mutant {
 		"a claim replaces only what was read":                        {"journal/journal.go", "slices.Contains(own, other.Write)", "true", create},
 		"nothing is sent before the store has proved its conditions": {"journal/journal.go", "	err := j.store.Prove(ctx)\n", "	var err error\n", create},
 		"the response is recorded before it is used":                 {"journal/call.go", "	r.setLast(r.Claim, jobID)\n	c.persist(&r)\n", "	r.setLast(r.Claim, jobID)\n	c.letExit()\n", create},
-		"an outcome is offered until the store takes it":             {"journal/call.go", "	if !c.mustRetry(c.write(ctx, r)) {", "	if c.mustRetry(c.write(ctx, r)); true {", "long creates, remote state"},
+		"an outcome is offered until the store takes it":             {"journal/call.go", "	if !isTransient(c.noteProblem(c.write(ctx, r))) {", "	if _ = c.noteProblem(c.write(ctx, r)); true {", "long creates, remote state"},
 		"an adoption is recorded": {
 			"journal/call.go", "	return c.write(context.WithoutCancel(c.ctx), &r)\n", "	return nil\n", "two aliases, one name, one destroyed",
 		},
@@ -91,7 +91,7 @@ func mutants() map[string]mutant {
 			"job/plan.go", "	case foreseen.Result.Sends():\n", "	case foreseen.Result.Sends():\n		_ = p.Sender.Begin(ctx, request).Adopt()\n", "-replace only planned",
 		},
 		"an adoption is recorded before its job is read": {
-			"send/send.go", "	err := o.Adopt() ", "	if out := o.readJob(ctx, Adopted, record); out.Err != nil {\n		return out\n	}\n	err := o.Adopt() ", "other address and alias",
+			"send/send.go", "	err := o.Call.Adopt() ", "	if out := o.readJob(ctx, Adopted, record); out.Err != nil {\n		return out\n	}\n	err := o.Call.Adopt() ", "other address and alias",
 		},
 		"a taint keeps the job":                {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.MayBeSame:\n", "taint"},
 		"what may be the same keeps the job":   {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
