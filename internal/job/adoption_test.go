@@ -184,7 +184,7 @@ func TestAdoption(t *testing.T) {
 			time.AfterFunc(50*time.Second, l.s.ClearFaults)
 		}, objects: a, says: []string{adopted}, creates: 1}},
 		"the same, and the plan does not know on_failure": {first, {before: lost, objects: mayRetry, says: []string{adopted}, creates: 1}},
-		"N01 a destroyed job": {first, {objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")}, {objects: a, creates: 2}},
+		"N01 a destroyed job":                             {first, {objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")}, {objects: a, creates: 2}},
 	})
 }
 

@@ -52,13 +52,3 @@ func argumentSchemas(t *testing.T) []*tfprotov6.SchemaAttribute {
 	all := fakecli.Unconfigured(t).Schemas().ResourceSchemas["agent_job"].Block.Attributes
 	return slices.DeleteFunc(slices.Clone(all), func(a *tfprotov6.SchemaAttribute) bool { return !a.Optional && !a.Required })
 }
-
-// The page of the resource says what another value of an argument does.
-func TestArguments_changesAreDocumented(t *testing.T) {
-	t.Parallel()
-	for _, a := range argumentSchemas(t) {
-		if !strings.Contains(a.Description, "change") && !strings.Contains(a.Description, "another name") && !strings.HasPrefix(a.Description, "Like ") {
-			t.Errorf("the description of %s does not say what a change does: %s", a.Name, a.Description)
-		}
-	}
-}
