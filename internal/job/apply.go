@@ -14,7 +14,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/check"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
-	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -25,63 +24,6 @@ type applyCall struct {
 	job      *jobModel
 	options  waitOptions
 	isCreate bool // its error taints the resource (T5)
-}
-
-// sendMessage sends the new prompt as a message, and waits until the job has finished again.
-func (c applyCall) sendMessage(ctx context.Context, before *jobModel, timeout time.Duration) {
-	request := c.job.request(ctx, c.job.ID.ValueString())
-	if before.isClosed(c.marks.message.IsClosed) { // nothing is sent, but an earlier run may have sent the message
-		request.PlannedJob = request.JobID
-	}
-	if !c.provider.checkService(c.diags) || !checkName(request, c.diags) {
-		return
-	}
-
-	// Send it, or do what the record of the name says.
-	operation := c.provider.Sender.Begin(ctx, request)
-	ctx, cancel := c.provider.withTimeout(ctx, "timeouts.update", timeout)
-	defer cancel()
-	outcome := operation.Send(ctx)
-
-	// Save the prompt before anything that can panic or take long.
-	if outcome.Result == send.Accepted || outcome.Result == send.Unknown {
-		c.job.Messages = types.Int64Value(before.Messages.ValueInt64() + 1)
-	}
-	_ = c.saveOutcome(ctx, outcome, operation) // its warning of the link comes with the wait, or the next refresh
-	c.noteRefusal(ctx, &outcome, request)
-	c.sayOutcome(outcome, request, false)
-
-	// Wait until the job has finished again.
-	if outcome.Job != nil && c.options.enabled {
-		after := wait.Resumed
-		if outcome.Result == send.Accepted {
-			after = wait.Messaged
-		}
-		c.await(ctx, after)
-	}
-	c.reportProblem(operation, outcome.Result)
-}
-
-// storeAndWait stores what the configuration says of a job, and resumes a wait. isFirst: the state gets
-// the prompt of an imported job.
-func (c applyCall) storeAndWait(ctx context.Context, before *jobModel, isFirst bool, timeout time.Duration) {
-	isWaited := c.options.enabled && !before.hasFinished()
-	if isWaited && !c.provider.checkService(c.diags) {
-		return
-	}
-	isNamed := isFirst || !c.job.Name.Equal(before.Name)
-	if isNamed && (addMissing(c.provider.Missing.Journal, c.diags) || !c.assign(ctx)) {
-		return
-	}
-	c.save(ctx, c.job)
-	if c.marks.message.hasFailed(&before.shownJob) && c.options.failsRuns() {
-		c.reportFailure(ctx)
-	}
-	if isWaited {
-		ctx, cancel := c.provider.withTimeout(ctx, "timeouts.update", timeout)
-		defer cancel()
-		c.await(ctx, wait.Resumed)
-	}
 }
 
 // saveOutcome writes to the state what became of a request, from the moment that its job may have
@@ -148,18 +90,6 @@ func (c applyCall) noteRefusal(ctx context.Context, outcome *send.Outcome, reque
 	}
 	c.marks.message.IsClosed, outcome.BecameClosed = true, true
 	c.marks.write(ctx, c.private)
-}
-
-// assign records that the name has the job, which was imported, without sending anything.
-func (c applyCall) assign(ctx context.Context) (ok bool) {
-	request := c.job.request(ctx, c.job.ID.ValueString())
-	operation := c.provider.Sender.Begin(ctx, request)
-	if err := operation.Call.Assign(ctx); err != nil {
-		addError(c.diags, wording.NameNotRecorded(err, request, c.job.facts()))
-		return false
-	}
-	c.marks.holder = operation.Call.Holder()
-	return true
 }
 
 // reportProblem warns that the journal does not show an outcome, or may not outlive this run.

@@ -88,13 +88,13 @@ func mutants() map[string]mutant {
 		},
 
 		"a plan only reads": {
-			"job/plan.go", "	case foreseen.Result.Sends():\n", "	case foreseen.Result.Sends():\n		_ = p.Sender.Begin(ctx, request).Adopt()\n", "-replace only planned",
+			"job/plan.go", "	case foreseen.Result.Sends():\n", "	case foreseen.Result.Sends():\n		_ = p.Sender.Begin(ctx, request).Call.Adopt()\n", "-replace only planned",
 		},
 		"an adoption is recorded before its job is read": {
 			"send/send.go", "	err := o.Call.Adopt() ", "	if out := o.readJob(ctx, Adopted, record); out.Err != nil {\n		return out\n	}\n	err := o.Call.Adopt() ", "other address and alias",
 		},
-		"a taint keeps the job":                {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.MayBeSame:\n", "taint"},
-		"what may be the same keeps the job":   {"job/replacement.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
+		"a taint keeps the job":                {"job/delete.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.MayBeSame:\n", "taint"},
+		"what may be the same keeps the job":   {"job/delete.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
 		"a Delete gives a lost record its job": {"journal/remove.go", "isLost && fate != Release && o.PromptHash", "false && isLost && o.PromptHash", "life: triggers known late, without a journal"},
 		"what replaces a closed job may be the same": {
 			"job/decide.go", "		hasUnknown = hasUnknown || e.plan.promptText().IsUnknown()\n", "", "life: the prompt for an archived job is known late",
@@ -112,7 +112,7 @@ func mutants() map[string]mutant {
 		},
 		"a destroy releases": {"journal/remove.go", "		r.Fate, r.FateBy = fate, j.process.Run\n", "		r.FateBy = j.process.Run\n", "terraform destroy"},
 		"a replacement without its journal fails": {
-			"job/resource.go", "	case err != nil && isReplaced: // the create", "	case false: // the create", "-replace",
+			"job/delete.go", "	case err != nil && isReplaced: // the create", "	case false: // the create", "-replace",
 		},
 	}
 }

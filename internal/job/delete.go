@@ -1,0 +1,93 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
+)
+
+// Delete removes the job from the state, and does with its name what the plan of a replacement says
+// (replacement.fate). Nothing is sent: the service cannot cancel a job.
+func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var job jobModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
+	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
+	r.provider.names.isApplying.Store(true)
+
+	// Read what the plan has left (T6). A replacement needs what its create needs.
+	marks := readMarks(ctx, req.Private)
+	isReplaced, needed := marks.replacement.By != nil, r.provider.Missing.Journal
+	if isReplaced {
+		needed = r.provider.Missing.Service
+	}
+	if addMissing(needed, &resp.Diagnostics) {
+		return
+	}
+
+	// Do with the name what the plan says.
+	isInUse, err := r.leaveName(ctx, &job, marks)
+
+	// An error keeps the object in the state.
+	switch {
+	case errors.Is(err, context.Canceled):
+		addError(&resp.Diagnostics, wording.NotRemoved.Of(job.facts(), nil))
+		return
+	case err != nil && isReplaced: // the create that follows would fail, with the old job out of the state
+		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), err))
+		return
+	}
+	r.provider.reportJournalError(err, &resp.Diagnostics)
+	if !resp.Diagnostics.HasError() && !isInUse && !job.hasFinished() {
+		addWarning(&resp.Diagnostics, wording.ActiveRemoved.Of(job.facts(), nil))
+	}
+}
+
+// leaveName frees the name of a job that is removed, or keeps it for the create that follows. isInUse:
+// another object has the job, or may get it. With an unusable journal, a replacement must not begin.
+func (r *jobResource) leaveName(ctx context.Context, job *jobModel, marks *marks) (isInUse bool, err error) {
+	records := r.provider.Sender.Journal
+	if err := records.Unusable(); err != nil && marks.replacement.By != nil {
+		return false, err
+	}
+	object := journal.Object{
+		Project: job.ProjectID.ValueString(), Name: job.Name.ValueString(), JobID: job.ID.ValueString(),
+		Arguments: job.request(ctx, "").Arguments, PromptHash: job.hashOfPrompt(), Holder: marks.holder,
+	}
+	fate := marks.replacement.fate(job.projectAndName())
+	if fate == journal.Leave && r.provider.Command == "test" {
+		fate = journal.Release // the runs of a test share a process, and none adopts what an earlier one destroyed
+	}
+	return records.Remove(ctx, object, fate)
+}
+
+// replacement is all that a replacement carries from call to call, in the private state. The first
+// planning call knows the old object and the second one the new one (T2). Of a tainted object there is
+// only the second (T1). Delete reads what they have written (T6). Create gets none of it: it does what
+// the record says.
+type replacement struct {
+	Job       string          `json:"job,omitempty"`  // of the old object; empty if that is tainted
+	MayBeSame bool            `json:"same,omitempty"` // it is replaced because of a value that the plan does not know yet
+	By        *projectAndName `json:"by,omitempty"`   // the new object; nil if none follows, and empty parts are not known yet
+}
+
+// isOfTainted reports whether the old object is tainted.
+func (r replacement) isOfTainted() bool { return r.By != nil && r.Job == "" }
+
+// fate decides, for the old object's project and name.
+func (r replacement) fate(of projectAndName) journal.Fate {
+	isOther := func(next, own string) bool { return next != "" && next != own }
+	switch {
+	case r.By == nil, isOther(r.By.Project, of.Project), isOther(r.By.Name, of.Name):
+		return journal.Leave
+	case r.isOfTainted(), r.MayBeSame:
+		return journal.Keep
+	}
+	return journal.Release
+}
