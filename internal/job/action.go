@@ -214,7 +214,7 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 	}
 	i.progress("%s", wording.Finished(job.facts(), time.Since(start)))
 	switch {
-	case new(messageMarks).hasFailed(&job.shownJob):
+	case new(messageMarks).countsAsFailed(&job.shownJob):
 		i.options.addFailure(&i.resp.Diagnostics, wording.Failed(job.facts(), wording.SendAgain))
 	case shown.Status == agentapi.StatusArchived:
 		addWarning(&i.resp.Diagnostics, wording.Archived.Of(job.facts(), nil))

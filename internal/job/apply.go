@@ -4,6 +4,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -32,25 +33,10 @@ func (c applyCall) saveOutcome(ctx context.Context, outcome send.Outcome, operat
 	if outcome.JobID == "" {
 		return nil
 	}
-	lastMessage, marks := outcome.Record.LastMessage(), &c.marks.message
-	switch {
-	case outcome.Job != nil:
-		warnings = c.job.set(outcome.Job)
-	case c.isCreate: // its job cannot be read
-		c.job.set(&agentapi.Job{ID: outcome.JobID})
-	}
-	switch {
-	case !c.isCreate && outcome.Job == nil:
-		marks.messaged(time.Time{})
-	case !c.isCreate:
-		at := time.Now()
-		if outcome.Result == send.AlreadySent {
-			at = outcome.Record.Last.SentAt
-		}
-		marks.messaged(at)
-		c.job.Status = types.StringValue(string(agentapi.StatusActive)) // what was read may be from before the message
-	case outcome.Result == send.Adopted && lastMessage != nil:
-		marks.SentAt, marks.Unconfirmed = lastMessage.SentAt, lastMessage.Unknown
+	if c.isCreate {
+		warnings = c.noteCreate(outcome)
+	} else {
+		warnings = c.noteMessage(outcome)
 	}
 	if c.isCreate || c.marks.holder == "" { // a message does not take a job from whoever has adopted it
 		c.marks.holder = operation.Call.Holder()
@@ -59,16 +45,40 @@ func (c applyCall) saveOutcome(ctx context.Context, outcome send.Outcome, operat
 	return warnings
 }
 
-// sayOutcome says what became of a request. Accepted needs no words: the plan has shown it. isOwn: this
-// run has removed the object that had the adopted job, so the adoption is no news.
-func (c applyCall) sayOutcome(outcome send.Outcome, request send.Request, isOwn bool) {
+// noteCreate notes which job the create has started or adopted.
+func (c applyCall) noteCreate(outcome send.Outcome) (warnings diag.Diagnostics) {
+	if message := outcome.Record.LastMessage(); outcome.Result == send.Adopted && message != nil {
+		c.marks.message.SentAt, c.marks.message.Unconfirmed = message.SentAt, message.Unknown
+	}
+	return c.job.set(cmp.Or(outcome.Job, &agentapi.Job{ID: outcome.JobID})) // perhaps it cannot be read
+}
+
+// noteMessage notes that the job has the message, or may have it.
+func (c applyCall) noteMessage(outcome send.Outcome) (warnings diag.Diagnostics) {
+	if outcome.Job == nil {
+		c.marks.message.unanswered()
+		return nil
+	}
+	at := time.Now()
+	if outcome.Result == send.AlreadySent {
+		at = outcome.Record.Last.SentAt
+	}
+	c.marks.message.accepted(at)
+	warnings = c.job.set(outcome.Job)
+	c.job.Status = types.StringValue(string(agentapi.StatusActive)) // what was read may be from before the message
+	return warnings
+}
+
+// sayOutcome says what became of a request. Accepted needs no words, because the plan has shown it, and
+// nor does an adoption if this run has removed the object that had the job.
+func (c applyCall) sayOutcome(outcome send.Outcome, request send.Request) {
 	if outcome.Beside != nil {
 		check.WarnAt(c.diags, path.Root("name"), wording.BesideAnother(request, outcome.Beside))
 	}
 	switch outcome.Result {
 	case send.Accepted:
 	case send.Adopted:
-		if !isOwn {
+		if !c.provider.Sender.Journal.IsLeftByThisRun(outcome.Record) {
 			addWarning(c.diags, wording.Adopted(outcome, request))
 		}
 	case send.AlreadySent:
@@ -80,16 +90,17 @@ func (c applyCall) sayOutcome(outcome send.Outcome, request send.Request, isOwn 
 
 // noteRefusal notes that a job which has finished has refused a message: a service may refuse messages
 // to every such job. So the job counts as closed, and the next plan replaces it.
-func (c applyCall) noteRefusal(ctx context.Context, outcome *send.Outcome, request send.Request) {
+func (c applyCall) noteRefusal(ctx context.Context, outcome send.Outcome, request send.Request) (isClosed bool) {
 	if !agentapi.MayMeanClosed(outcome.Err) {
-		return
+		return false
 	}
 	shown, err := c.provider.Sender.Client.ReadJob(ctx, request.Project, request.JobID)
 	if err != nil || !shown.Status.Terminal() || agentapi.MayBeStale(shown.Status, c.marks.message.SentAt) {
-		return
+		return false
 	}
-	c.marks.message.IsClosed, outcome.BecameClosed = true, true
+	c.marks.message.RefusesMessages = true
 	c.marks.write(ctx, c.private)
+	return true
 }
 
 // reportProblem warns that the journal does not show an outcome, or may not outlive this run.

@@ -11,7 +11,7 @@ import (
 )
 
 // Whoever finds a job archived that has no link and that nothing has seen complete: the run fails, as does each later one, and
-// nothing is sent. Red without: each place that asks hasFailed; WasCompleted in observed and messaged; failsRuns in decide. (P14)
+// nothing is sent. Red without: each place that asks countsAsFailed; WasCompleted in observed and accepted; failsRuns in decide. (P14)
 func TestArchived(t *testing.T) {
 	const fails, warns = "ERROR: Agent job archived", "WARNING: Agent job archived"
 	of := func(prompt string, more attrs) []object {

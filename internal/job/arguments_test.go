@@ -29,7 +29,7 @@ var badPrompts = []any{"", " \t\n\u00a0", "a\x00b", "a\xffb"}
 
 // While a plan does not know an argument, nothing is announced: TestAdoption_everyArgument tries what another value does.
 //
-// Red without: any value in areArgumentsKnown.
+// Red without: any value in isComparable.
 func TestArguments_notKnown(t *testing.T) {
 	tests := map[string][]step{}
 	for _, a := range argumentSchemas(t) {

@@ -33,7 +33,7 @@ func (c applyCall) await(ctx context.Context, after wait.Event) {
 		addWarning(c.diags, wording.NotSeenActive.Of(c.job.facts(), nil))
 	}
 	switch {
-	case c.marks.message.hasFailed(&c.job.shownJob):
+	case c.marks.message.countsAsFailed(&c.job.shownJob):
 		c.reportFailure(ctx)
 	case shown.Status == agentapi.StatusArchived:
 		addWarning(c.diags, wording.Archived.Of(c.job.facts(), nil))
@@ -50,7 +50,7 @@ func (c applyCall) reportFailure(ctx context.Context) {
 func (c applyCall) whatFollows(ctx context.Context) wording.Next {
 	return wording.Next{
 		Request: c.job.lastRequest(ctx, c.provider.Sender.Journal), IsTainted: c.isCreate,
-		IsKept:    c.options.onFailure == onWarn || c.options.onFailure == "",
+		IsKept:    !c.options.failsRuns(),
 		IsRetried: c.options.onFailure == onRetry && !c.job.is(agentapi.StatusArchived),
 	}
 }
@@ -59,7 +59,7 @@ func (c applyCall) whatFollows(ctx context.Context) wording.Next {
 // active, and the marks keep whether the run of a message has been seen.
 func (c applyCall) cutShort(ctx context.Context, err error, after wait.Event) {
 	if stopped, ok := errors.AsType[*wait.Error](err); ok {
-		c.marks.message.interrupted(after, stopped.LastStatus)
+		c.marks.message.interrupted(stopped.LastStatus)
 		c.marks.write(ctx, c.private)
 	}
 	if errors.Is(err, context.Canceled) { // by Ctrl-C, after which the CLI fails by itself

@@ -24,7 +24,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		stateWriter: stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics},
 		provider:    r.provider, job: &job, isCreate: true,
 	}
-	r.provider.names.isApplying.Store(true)
+	r.provider.run.isApplying.Store(true)
 
 	// Make a request of the plan.
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
@@ -44,7 +44,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 
 	// No other resource of this apply may have the name.
 	name := job.projectAndName()
-	if otherJob, isOnly := r.provider.names.beginCreate(name); !isOnly {
+	if otherJob, isOnly := r.provider.run.beginCreate(name); !isOnly {
 		check.ErrorAt(c.diags, path.Root("name"), wording.DuplicateName(request.Name, request.Project, "", otherJob))
 		return
 	}
@@ -60,9 +60,9 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	job.Messages = types.Int64Value(0)
 	warnings := c.saveOutcome(ctx, outcome, operation)
 	if outcome.JobID == "" {
-		r.provider.names.endCreate(name)
+		r.provider.run.endCreate(name)
 	}
-	c.sayOutcome(outcome, request, outcome.Result == send.Adopted && r.provider.Sender.Journal.IsLeftByThisRun(outcome.Record))
+	c.sayOutcome(outcome, request)
 
 	// Wait until the job finishes.
 	switch {
@@ -71,7 +71,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		c.await(ctx, wait.Created)
 	default: // nothing else reports an invalid link, or an adopted job that had failed
 		c.diags.Append(warnings...)
-		if outcome.Result == send.Adopted && c.marks.message.hasFailed(&job.shownJob) {
+		if outcome.Result == send.Adopted && c.marks.message.countsAsFailed(&job.shownJob) {
 			c.reportFailure(ctx)
 		}
 	}

@@ -21,11 +21,13 @@ type existing struct {
 	options      waitOptions
 	foreseen     send.Outcome // of a message with the planned prompt
 	isNewProject bool         // the configuration has another project than the state
-	hasUnknown   bool         // the plan does not know the record, or an argument that tells creates apart beside the prompt
 	isGivenUp    bool         // a person has given up the job's last request
-	// isGivenUpLate: a person has given it up after the plan was saved that is applied now. Terraform
-	// refuses a replacement then, so the plan keeps the job and warns.
-	isGivenUpLate bool
+	// isRead: this process has read the job. Otherwise this may be the apply of a saved plan, and Terraform
+	// refuses a replacement that the plan did not have.
+	isRead bool
+	// hasUnknown: the plan does not know the record, or an argument that decides whether the job is
+	// replaced, so a replacement may turn out to want the same job.
+	hasUnknown bool
 }
 
 // effect is what an apply does with the prompt of a job in the state.
@@ -50,7 +52,7 @@ const (
 type change struct {
 	effect
 
-	replacedAt     []path.Path // the attributes at which a plan asks for a replacement
+	replacedAt     []path.Path // the attributes that force the replacement
 	isWaited       bool        // the job has not finished, so the apply waits for it
 	failsApply     bool        // the job counts as failed and stays, so the apply fails
 	failedUnwaited bool        // the job counts as failed and stays without on_failure, so the plan warns
@@ -75,20 +77,20 @@ func (m *jobModel) promptEffect(state *jobModel) effect {
 // isImported reports whether the job was imported, and has no prompt in the state yet.
 func (m *jobModel) isImported() bool { return m.Prompt.IsNull() && m.PromptWOHash.IsNull() }
 
-// isClosed reports whether the job cannot accept messages. refuses: it has finished and refused one.
-func (r *shownJob) isClosed(refuses bool) bool {
-	return refuses || r.is(agentapi.StatusFailed) || r.is(agentapi.StatusArchived)
-}
+// makesRequest reports whether the apply has a request for the name: a message, or the create of a
+// replacement.
+func (c change) makesRequest() bool { return c.effect == sendMessage || c.replaces() }
 
 // usesService reports whether the apply sends or reads something.
-func (c change) usesService() bool { return c.replaces() || c.effect == sendMessage || c.isWaited }
+func (c change) usesService() bool { return c.makesRequest() || c.isWaited }
 
 // decide compares the plan with the state.
 func (e existing) decide() change {
 	state, options := e.state, e.options
 	c := change{effect: e.plan.promptEffect(state), isWaited: options.enabled && !state.hasFinished(), replacedAt: e.newArguments()}
-	hasFailed, isClosed, isMessage := state.is(agentapi.StatusFailed), state.isClosed(e.marks.IsClosed), c.effect == sendMessage
+	isFailed, isClosed, isMessage := state.is(agentapi.StatusFailed), e.marks.isClosed(&state.shownJob), c.effect == sendMessage
 	isSent := isMessage && e.foreseen.Result.Counts() // by another run, for sure or perhaps
+	// A replacement needs an attribute whose planned value differs, and prompt_wo is null in every plan.
 	hasUnknown, promptAt := e.hasUnknown, "prompt"
 	if e.plan.Prompt.IsNull() {
 		promptAt = "prompt_wo_hash"
@@ -97,19 +99,19 @@ func (e existing) decide() change {
 		c.effect, c.replacedAt = with, append(c.replacedAt, path.Root(attribute))
 	}
 	switch {
-	case e.isGivenUp, hasFailed && options.onFailure == onRetry && !isSent:
+	case e.isGivenUp && e.isRead, isFailed && options.onFailure == onRetry && !isSent:
 		replaceAt(replace, "status")
 	case isMessage && isClosed && !isSent:
 		replaceAt(replaceClosed, promptAt)
-		hasUnknown = hasUnknown || e.plan.promptText().IsUnknown()
+		hasUnknown = hasUnknown || e.plan.promptText().IsUnknown() // it matters here only: nothing else replaces the job
 	case len(c.replacedAt) > 0:
 		c.effect = replace
-	case hasFailed && options.mayRetry:
+	case isFailed && options.isUnknown:
 		replaceAt(replace, "status")
-		hasUnknown = true
+		hasUnknown = true // as the job is replaced because of on_failure alone
 	}
 	c.mayBeSame = c.replaces() && hasUnknown
-	stays := (c.effect == keepPrompt || c.effect == storePrompt) && e.marks.hasFailed(&state.shownJob)
+	stays := !c.makesRequest() && e.marks.countsAsFailed(&state.shownJob)
 	c.failsApply = stays && options.failsRuns()
 	c.failedUnwaited = stays && options.onFailure == ""
 	return c
@@ -160,7 +162,7 @@ func (c change) setValues(plan, state *jobModel) {
 		plan.Messages = types.Int64Value(state.Messages.ValueInt64() + 1)
 	}
 	switch {
-	case c.replaces(), c.effect == sendMessage, c.isWaited:
+	case c.usesService():
 		// Of a replacement, this only has to differ from the state: the second planning call sets what the
 		// plan shows (T2).
 		plan.markRunUnknown()

@@ -27,14 +27,14 @@ func TestDecide(t *testing.T) {
 	onFailure := func(what string) edit { return func(e *existing) { e.options.onFailure = what } }
 	foreseen := func(r send.Result) edit { return func(e *existing) { e.foreseen.Result = r } }
 	failed, archived, active := is(agentapi.StatusFailed), is(agentapi.StatusArchived), is(agentapi.StatusActive)
-	mayRetry := func(e *existing) { e.options.mayRetry = true }
+	mayRetry := func(e *existing) { e.options.isUnknown = true }
 	unwaited := func(e *existing) { e.options = waitOptions{} }
-	refuses := func(e *existing) { e.marks.IsClosed = true }
+	refuses := func(e *existing) { e.marks.RefusesMessages = true }
 	imported := func(e *existing) { e.state.Prompt = types.StringNull() }
 	unnamed := func(e *existing) { e.state.Name = types.StringNull() }
 	renamed := func(e *existing) { e.plan.Name = types.StringValue("other") }
 	triggers := func(e *existing) { e.plan.Triggers = types.MapValueMust(types.StringType, nil) }
-	givenUp := func(e *existing) { e.isGivenUp = true }
+	givenUp := func(e *existing) { e.isGivenUp, e.isRead = true, true }
 	newProject := func(e *existing) { e.isNewProject = true }
 	newPrompt, noPrompt := prompt(types.StringValue("B")), prompt(types.StringNull())
 	at := func(attribute string) []path.Path { return []path.Path{path.Root(attribute)} }

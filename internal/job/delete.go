@@ -19,11 +19,11 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
-	r.provider.names.isApplying.Store(true)
+	r.provider.run.isApplying.Store(true)
 
 	// Read what the plan has left (T6). A replacement needs what its create needs.
 	marks := readMarks(ctx, req.Private)
-	isReplaced, needed := marks.replacement.By != nil, r.provider.Missing.Journal
+	isReplaced, needed := marks.replacement.isFollowed(), r.provider.Missing.Journal
 	if isReplaced {
 		needed = r.provider.Missing.Service
 	}
@@ -32,7 +32,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 
 	// Do with the name what the plan says.
-	isInUse, err := r.leaveName(ctx, &job, marks)
+	isInUse, err := r.settleName(ctx, &job, marks)
 
 	// An error keeps the object in the state.
 	switch {
@@ -49,11 +49,11 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 }
 
-// leaveName frees the name of a job that is removed, or keeps it for the create that follows. isInUse:
+// settleName frees the name of a job that is removed, or keeps it for the create that follows. isInUse:
 // another object has the job, or may get it. With an unusable journal, a replacement must not begin.
-func (r *jobResource) leaveName(ctx context.Context, job *jobModel, marks *marks) (isInUse bool, err error) {
+func (r *jobResource) settleName(ctx context.Context, job *jobModel, marks *marks) (isInUse bool, err error) {
 	records := r.provider.Sender.Journal
-	if err := records.Unusable(); err != nil && marks.replacement.By != nil {
+	if err := records.Unusable(); err != nil && marks.replacement.isFollowed() {
 		return false, err
 	}
 	object := journal.Object{
@@ -72,19 +72,24 @@ func (r *jobResource) leaveName(ctx context.Context, job *jobModel, marks *marks
 // only the second (T1). Delete reads what they have written (T6). Create gets none of it: it does what
 // the record says.
 type replacement struct {
-	Job       string          `json:"job,omitempty"`  // of the old object; empty if that is tainted
+	OldJob    string          `json:"job,omitempty"`  // that of the old object; empty if that is tainted
 	MayBeSame bool            `json:"same,omitempty"` // it is replaced because of a value that the plan does not know yet
-	By        *projectAndName `json:"by,omitempty"`   // the new object; nil if none follows, and empty parts are not known yet
+	Next      *projectAndName `json:"by,omitempty"`   // the new object; nil if none follows, and empty parts are not known yet
 }
 
-// isOfTainted reports whether the old object is tainted.
-func (r replacement) isOfTainted() bool { return r.By != nil && r.Job == "" }
+// isFollowed reports whether another object follows.
+func (r replacement) isFollowed() bool { return r.Next != nil }
 
-// fate decides, for the old object's project and name.
+// isOfTainted reports whether the old object is tainted.
+func (r replacement) isOfTainted() bool { return r.isFollowed() && r.OldJob == "" }
+
+// fate decides, for the old object's project and name. Leave: no object follows, or one with another
+// project or name. Keep: the old one is tainted, or may turn out to be what the configuration wants.
+// Release: a new object of the same name replaces the job for sure.
 func (r replacement) fate(of projectAndName) journal.Fate {
 	isOther := func(next, own string) bool { return next != "" && next != own }
 	switch {
-	case r.By == nil, isOther(r.By.Project, of.Project), isOther(r.By.Name, of.Name):
+	case !r.isFollowed(), isOther(r.Next.Project, of.Project), isOther(r.Next.Name, of.Name):
 		return journal.Leave
 	case r.isOfTainted(), r.MayBeSame:
 		return journal.Keep

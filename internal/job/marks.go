@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 // marks are what the private state tells a later call about a job, because no attribute shows it.
@@ -29,7 +28,8 @@ type messageMarks struct {
 	// it. It is zero once the job was seen at work or finished since then.
 	SentAt      time.Time `json:"sent,omitzero"`
 	Unconfirmed bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
-	IsClosed    bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
+	// RefusesMessages: the job has finished, and has refused a message since.
+	RefusesMessages bool `json:"closed,omitempty"`
 	// WasCompleted: the job was archived after it had been seen completed, since its last message.
 	WasCompleted bool `json:"completed,omitempty"`
 }
@@ -65,15 +65,11 @@ func (m *marks) write(ctx context.Context, p privateState) {
 	}
 }
 
-// messaged notes that a message was sent: it was accepted at that time, or, if the time is zero, no
-// response shows whether it arrived.
-func (m *messageMarks) messaged(at time.Time) {
-	m.IsClosed, m.WasCompleted = false, false
-	m.Unconfirmed = at.IsZero()
-	if !at.IsZero() {
-		m.SentAt = at
-	}
-}
+// accepted notes that a message was accepted at that time.
+func (m *messageMarks) accepted(at time.Time) { *m = messageMarks{SentAt: at} }
+
+// unanswered notes that a message was sent, and that no response shows whether it arrived.
+func (m *messageMarks) unanswered() { *m = messageMarks{SentAt: m.SentAt, Unconfirmed: true} }
 
 // observed notes the status that a refresh has read, and returns the one to show: active, as long
 // as a final status may be the one from before the last message.
@@ -82,7 +78,7 @@ func (m *messageMarks) observed(before *jobModel, status agentapi.Status) agenta
 		return status
 	}
 	if status.Unfinished() {
-		m.IsClosed = false
+		m.RefusesMessages = false
 		m.Unconfirmed = m.Unconfirmed && !before.hasFinished() // a finished job works again: it arrived
 	}
 	if now := time.Now(); m.SentAt.After(now) {
@@ -96,9 +92,14 @@ func (m *messageMarks) observed(before *jobModel, status agentapi.Status) agenta
 	return status
 }
 
-// hasFailed reports whether a job that has finished counts as failed: so does one that was archived
-// if nothing shows that its work was done before.
-func (m *messageMarks) hasFailed(job *shownJob) bool {
+// isClosed reports whether the job cannot accept messages.
+func (m *messageMarks) isClosed(job *shownJob) bool {
+	return m.RefusesMessages || job.is(agentapi.StatusFailed) || job.is(agentapi.StatusArchived)
+}
+
+// countsAsFailed reports whether the job counts as failed: so does one that was archived if nothing shows
+// that its work was done before.
+func (m *messageMarks) countsAsFailed(job *shownJob) bool {
 	return job.is(agentapi.StatusFailed) || job.is(agentapi.StatusArchived) && job.PRLink.IsNull() && !m.WasCompleted
 }
 
@@ -106,8 +107,8 @@ func (m *messageMarks) hasFailed(job *shownJob) bool {
 func (m *messageMarks) finished() { m.SentAt = time.Time{} }
 
 // interrupted notes that a wait stopped before the job finished; status is what it read last.
-func (m *messageMarks) interrupted(after wait.Event, status agentapi.Status) {
-	if after == wait.Messaged && status.Unfinished() {
-		m.SentAt = time.Time{} // the message has had its effect: a later final status is that of its run
+func (m *messageMarks) interrupted(status agentapi.Status) {
+	if status.Unfinished() {
+		m.SentAt = time.Time{} // any message has had its effect: a later final status is that of its run
 	}
 }

@@ -48,10 +48,10 @@ type planner struct {
 type phase int
 
 const (
-	// planOnly: a person reads the plan, and perhaps applies it later.
+	// planOnly: the plan of "terraform plan". A person reads it, and may apply it later, or never.
 	planOnly phase = iota
-	// beforeApply: "terraform apply" plans in two processes (T3), and the calls of the second one say
-	// what they do.
+	// beforeApply: a plan of "terraform apply", in either of its processes (T3), before the first Create,
+	// Update or Delete. These say what they do because of a record, so the plan does not.
 	beforeApply
 	// inApply: a Create, Update or Delete has begun. From then on, no plan reports an error of names,
 	// limits or the journal, because it would leave an old object deposed (T4).
@@ -61,7 +61,7 @@ const (
 // phase is asked where something is reported: an apply may begin while a plan waits for the journal.
 func (p planner) phase() phase {
 	switch {
-	case p.names.isApplying.Load():
+	case p.run.isApplying.Load():
 		return inApply
 	case p.Command == "apply":
 		return beforeApply
@@ -89,43 +89,42 @@ func (p planner) planNew(ctx context.Context, req resource.ModifyPlanRequest, re
 	}
 
 	marks := readMarks(ctx, req.Private)
-	replaced := marks.replacement.Job
-	if adopted := p.planCreate(ctx, &plan, marks.replacement); adopted != "" && replaced == "" {
+	if adopted := p.planCreate(ctx, &plan, marks.replacement); adopted != "" {
 		show("id", types.StringValue(adopted))
 	}
-	o := owner{job: replaced}
-	if replaced == "" {
+	o := owner{job: marks.replacement.OldJob}
+	if o.job == "" {
 		o.fingerprint = plan.fingerprint(ctx)
 	}
 	p.checkOwner(&plan, o)
-	by := plan.projectAndName()
-	marks.replacement.By = &by
+	next := plan.projectAndName()
+	marks.replacement.Next = &next
 	marks.write(ctx, resp.Private)
 }
 
 // planCreate foresees what a create does, counts what it sends within the limit, and warns of what no
-// planned value shows. It returns the job that the create adopts for sure, or empty. of is the
+// planned value shows. It returns the job that a new resource adopts for sure, or empty. of is the
 // replacement that the create belongs to; it is zero for a new resource, and for one that follows a
 // tainted one.
 func (p planner) planCreate(ctx context.Context, plan *jobModel, of replacement) (adopted string) {
-	request, replaced := plan.request(ctx, ""), wording.Job{ID: of.Job, Project: plan.ProjectID.ValueString()}
-	if why := p.Sender.Journal.Unusable(); of.Job != "" && why != nil && p.phase() != inApply {
-		addError(p.diags, wording.NotReplaced.Of(replaced, why))
+	request, isReplacement := plan.request(ctx, ""), of.OldJob != ""
+	if why := p.Sender.Journal.Unusable(); isReplacement && why != nil && p.phase() != inApply {
+		addError(p.diags, wording.NotReplaced.Of(wording.Job{ID: of.OldJob, Project: request.Project}, why))
 		return ""
 	}
-	options := readWaitOptions(ctx, plan.Wait, p.diags)
-	request.Replaces, request.RetryFailed = of.Job, options.onFailure == onRetry || options.mayRetry
+	request.Replaces, request.RetryFailed = of.OldJob, readWaitOptions(ctx, plan.Wait, p.diags).mayRetry()
 	foreseen := send.Outcome{Result: send.MaySend}
-	isKnown := plan.areArgumentsKnown(ctx) && p.Sender.Client != nil // else the journal is not configured yet
+	isKnown := plan.isComparable(ctx) && p.isConfigured()
 	if isKnown {
 		var err error
 		foreseen, err = p.Sender.Foresee(ctx, request)
 		p.reportJournalError(err, p.diags)
 	}
+	isAdoptionSure := foreseen.Result == send.Adopted && !request.IsPromptUnknown && !request.RetryFailed
 	switch {
 	case foreseen.Result.Sends():
 		p.count(request, isKnown && !of.MayBeSame)
-	case foreseen.Result == send.Adopted && !request.IsPromptUnknown && !request.RetryFailed:
+	case isAdoptionSure && !isReplacement:
 		adopted = foreseen.Record.JobID
 	}
 	p.warnOfRecord(foreseen, request)
@@ -150,17 +149,16 @@ func (p planner) planExisting(ctx context.Context, req resource.ModifyPlanReques
 	}
 	proposed := plan.withoutWriteOnly()
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
-	p.names.endCreate(state.projectAndName())
+	p.run.endCreate(state.projectAndName())
 
 	// Decide.
 	id := state.ID.ValueString()
 	foreseen, isRecordKnown := p.foreseeMessage(ctx, &plan, &state)
-	isGivenUp, isRead := p.isGivenUp(ctx, &state), p.names.isRead(id)
 	e := existing{
 		plan: &plan, state: &state, marks: &marks.message, options: options, foreseen: foreseen,
 		isNewProject: !project.IsNull() && !project.Equal(state.ProjectID),
-		hasUnknown:   project.IsUnknown() || !plan.areArgumentsKnown(ctx) || !isRecordKnown,
-		isGivenUp:    isGivenUp && isRead, isGivenUpLate: isGivenUp && !isRead,
+		hasUnknown:   project.IsUnknown() || !plan.isComparable(ctx) || !isRecordKnown,
+		isGivenUp:    p.isGivenUp(ctx, &state), isRead: p.run.isRead(id),
 	}
 	c := e.decide()
 
@@ -173,7 +171,9 @@ func (p planner) planExisting(ctx context.Context, req resource.ModifyPlanReques
 	if planned := plan.withoutWriteOnly(); !reflect.DeepEqual(planned, proposed) {
 		p.diags.Append(resp.Plan.Set(ctx, planned)...)
 	}
-	marks.replacement = replacement{Job: id, MayBeSame: c.mayBeSame}
+	// Always, because Terraform may replace a job that we keep (-replace, replace_triggered_by): then the
+	// second planning call reads this (T2).
+	marks.replacement = replacement{OldJob: id, MayBeSame: c.mayBeSame}
 	marks.write(ctx, resp.Private)
 
 	// Say what they do not show.
@@ -181,19 +181,21 @@ func (p planner) planExisting(ctx context.Context, req resource.ModifyPlanReques
 	if c.replaces() { // Terraform plans it again, as a create, whose warnings it drops (T2)
 		p.planCreate(ctx, &plan, marks.replacement)
 	}
-	p.say(ctx, c, e)
+	p.reportNeeds(c)
+	p.sayPrompt(ctx, c, e)
+	p.sayFailure(ctx, c, e)
 }
 
 // foreseeMessage foresees what a message with the planned prompt does. It asks the journal only if the
 // prompt is new, or if the job was imported and has none yet. As long as the plan does not know the name
 // and the arguments, the record counts as empty.
 func (p planner) foreseeMessage(ctx context.Context, plan, state *jobModel) (foreseen send.Outcome, isRecordKnown bool) {
-	if plan.promptEffect(state) == keepPrompt || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
+	if plan.promptEffect(state) == keepPrompt || !plan.isComparable(ctx) || plan.Name.ValueString() == "" {
 		return send.Outcome{Result: send.MaySend}, true
 	}
 	foreseen, err := p.Sender.Foresee(ctx, plan.request(ctx, state.ID.ValueString()))
 	p.reportJournalError(err, p.diags)
-	return foreseen, err == nil && p.Sender.Client != nil // else the journal is not configured yet
+	return foreseen, err == nil && p.isConfigured()
 }
 
 // isGivenUp reports whether a person has given up the last request for a job in the state.
@@ -207,54 +209,79 @@ func (p planner) isGivenUp(ctx context.Context, state *jobModel) bool {
 	return j.IsGivenUp(id)
 }
 
-// say says what the planned values of a job in the state do not show.
-func (p planner) say(ctx context.Context, c change, e existing) {
-	job, prompt, status := e.state.facts(), e.plan.promptPath(), path.Root("status")
-	job.RefusedMessage = e.marks.IsClosed
-	warn := func(at path.Path, text wording.Text) { check.WarnAt(p.diags, at, text.Of(job, nil)) }
+// reportNeeds reports the settings that the apply needs and does not have.
+func (p planner) reportNeeds(c change) {
 	switch {
 	case c.usesService():
 		p.reportMissing(p.Missing.Service, p.diags)
 	case c.effect == storePrompt:
 		p.reportMissing(p.Missing.Journal, p.diags)
 	}
-	request, result := e.plan.request(ctx, job.ID), e.foreseen.Result
-	switch isMessage := c.effect == sendMessage; {
-	case c.effect == replaceClosed:
-		warn(prompt, wording.NewJob)
-	case c.effect == replace && !c.mayBeSame && !e.state.hasFinished():
-		warn(status, wording.ActiveReplaced)
-	case isMessage && e.plan.Name.IsNull():
-		checkName(request, p.diags)
-	case isMessage && result.Sends():
-		p.count(request, false)
-	case isMessage && (result == send.OtherJob || result == send.Waiting):
-		p.warnOfRecord(e.foreseen, request)
-	case c.effect == storePrompt && result == send.OtherJob && !e.foreseen.Record.IsUnknownCreate():
-		// An unknown create needs no warning, because the import settles it.
-		check.WarnAt(p.diags, path.Root("name"), wording.NameFromOther(job, e.foreseen.Record))
+}
+
+// sayPrompt says what the apply does with the prompt of a job in the state, or with its name.
+func (p planner) sayPrompt(ctx context.Context, c change, e existing) {
+	job := e.state.facts()
+	job.RefusedMessage = e.marks.RefusesMessages
+	warn := func(at path.Path, text wording.Text) { check.WarnAt(p.diags, at, text.Of(job, nil)) }
+	switch c.effect {
+	case storePrompt: // an unknown create needs no warning, because the import settles it
+		if e.foreseen.Result == send.OtherJob && !e.foreseen.Record.IsUnknownCreate() {
+			check.WarnAt(p.diags, path.Root("name"), wording.NameFromOther(job, e.foreseen.Record))
+		}
+	case sendMessage:
+		p.planMessage(ctx, e)
+	case replaceClosed:
+		warn(e.plan.promptPath(), wording.NewJob)
+	case replace:
+		if !c.mayBeSame && !e.state.hasFinished() {
+			warn(path.Root("status"), wording.ActiveReplaced)
+		}
 	}
+	if e.marks.Unconfirmed && !c.makesRequest() {
+		warn(e.plan.promptPath(), wording.Unconfirmed)
+	}
+	if e.isGivenUp && !e.isRead {
+		warn(path.Root("status"), wording.GivenUpLate)
+	}
+}
+
+// planMessage counts a message within the limit, or says why the record of the name stops it.
+func (p planner) planMessage(ctx context.Context, e existing) {
+	request, result := e.plan.request(ctx, e.state.ID.ValueString()), e.foreseen.Result
+	switch {
+	case e.plan.Name.IsNull():
+		checkName(request, p.diags)
+	case result.Sends():
+		p.count(request, false)
+	case result == send.OtherJob, result == send.Waiting:
+		p.warnOfRecord(e.foreseen, request)
+	}
+}
+
+// sayFailure says that a job in the state counts as failed, and what the apply does about it.
+func (p planner) sayFailure(ctx context.Context, c change, e existing) {
+	job, status := e.state.facts(), path.Root("status")
 	switch {
 	case c.failsApply:
 		check.WarnAt(p.diags, status, wording.FailedEarlier(job, e.state.lastRequest(ctx, p.Sender.Journal)))
 	case c.failedUnwaited && e.state.is(agentapi.StatusArchived):
-		warn(status, wording.ArchivedUnnoticed)
+		check.WarnAt(p.diags, status, wording.ArchivedUnnoticed.Of(job, nil))
 	case c.failedUnwaited:
-		warn(status, wording.FailedUnnoticed)
-	}
-	if e.marks.Unconfirmed && !c.replaces() && c.effect != sendMessage {
-		warn(prompt, wording.Unconfirmed)
-	}
-	if e.isGivenUpLate {
-		warn(status, wording.GivenUpLate)
+		check.WarnAt(p.diags, status, wording.FailedUnnoticed.Of(job, nil))
 	}
 }
 
 // warnOfRecord says what an apply does because of the record of a name, and no planned value shows.
 // An apply that waits for another run says nothing, so each plan does.
 func (p planner) warnOfRecord(foreseen send.Outcome, request send.Request) {
-	if p.phase() == inApply || p.phase() == beforeApply && foreseen.Result != send.Waiting {
+	switch p.phase() {
+	case inApply:
 		return
+	case beforeApply:
+		if foreseen.Result != send.Waiting {
+			return
+		}
 	}
 	at := path.Root("name")
 	if text, isNeeded := wording.Foreseen(foreseen, request); isNeeded {
@@ -290,7 +317,7 @@ func (p planner) checkOwner(plan *jobModel, o owner) {
 	if plan.Name.ValueString() == "" || plan.ProjectID.IsUnknown() {
 		return // it is not known yet, or ignore_changes hides that of an imported job
 	}
-	if other, isOnly := p.names.register(plan.projectAndName(), o); !isOnly && p.phase() != inApply {
+	if other, isOnly := p.run.register(plan.projectAndName(), o); !isOnly && p.phase() != inApply {
 		check.ErrorAt(p.diags, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString(), o.job, other.job))
 	}
 }

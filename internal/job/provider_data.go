@@ -33,8 +33,8 @@ type ProviderData struct {
 	Command  string // of the CLI, such as "plan"; empty if that is not known
 	OnRunner bool   // the journal is on the disk of a pipeline's runner, and nobody chose that
 
-	said  sync.Map // what was reported, and is not reported for each resource
-	names names
+	said sync.Map // what was reported, and is not reported for each resource
+	run  run
 }
 
 // Missing are the settings that are not set. They are no error of the provider block: each call
@@ -55,9 +55,13 @@ func addError(diags *diag.Diagnostics, d wording.Diagnostic) { diags.AddError(d.
 // addWarning adds a warning that is not about one attribute.
 func addWarning(diags *diag.Diagnostics, d wording.Diagnostic) { diags.AddWarning(d.Summary, d.Detail) }
 
+// isConfigured reports whether all settings are known and set. Until then nothing can be sent or read, and
+// the journal may be another one.
+func (d *ProviderData) isConfigured() bool { return d.Sender.Client != nil }
+
 // checkService reports whether the service can be called, with a diagnostic if not.
 func (d *ProviderData) checkService(diags *diag.Diagnostics) bool {
-	if d.Sender.Client != nil {
+	if d.isConfigured() {
 		return true
 	}
 	if !addMissing(d.Missing.Service, diags) {

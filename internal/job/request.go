@@ -29,9 +29,10 @@ func (m *jobModel) newJob() agentapi.NewJob {
 	return body
 }
 
-// areArgumentsKnown reports whether a plan knows all that the record of a name is compared with,
-// but for the prompt.
-func (m *jobModel) areArgumentsKnown(ctx context.Context) bool {
+// isComparable reports whether a plan knows all that is compared with the record of the name. A prompt that
+// it does not know is compared as such, but there must be one: ignore_changes may hide that of an
+// imported job.
+func (m *jobModel) isComparable(ctx context.Context) bool {
 	compared := []attr.Value{m.ProjectID, m.Name}
 	for _, a := range m.all() {
 		compared = append(compared, a.value)
@@ -66,7 +67,7 @@ func (m *jobModel) request(ctx context.Context, jobID string) send.Request {
 
 // fingerprint is a hash that tells two creates of one name apart; empty if not all is known yet.
 func (m *jobModel) fingerprint(ctx context.Context) string {
-	if !m.areArgumentsKnown(ctx) || m.promptText().IsUnknown() {
+	if !m.isComparable(ctx) || m.promptText().IsUnknown() {
 		return ""
 	}
 	wanted := m.request(ctx, "").Wanted

@@ -68,9 +68,9 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	defer recoverAsError(ctx, "reading job "+job.facts().String(), wording.RefreshSendsNothing, &resp.Diagnostics)
 	before, isImported := job, job.Status.IsNull()
-	r.provider.names.noteRead(job.ID.ValueString())
-	r.provider.names.endCreate(job.projectAndName())
-	if r.provider.Sender.Client == nil {
+	r.provider.run.noteRead(job.ID.ValueString())
+	r.provider.run.endCreate(job.projectAndName())
+	if !r.provider.isConfigured() {
 		r.keepUnrefreshed(ctx, &job, isImported, out)
 		return
 	}

@@ -20,7 +20,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 // What later runs and later versions read: marks in the private state, the job in the state, and what records have hashes of.
@@ -38,9 +37,9 @@ func TestMarks_transitions(t *testing.T) {
 			}
 		}
 	}
-	messaged := func(at time.Time) transition { return func(m *messageMarks) { m.messaged(at) } }
+	messaged := func(at time.Time) transition { return func(m *messageMarks) { m.accepted(at) } }
 	interrupted := func(status agentapi.Status) transition {
-		return func(m *messageMarks) { m.interrupted(wait.Messaged, status) }
+		return func(m *messageMarks) { m.interrupted(status) }
 	}
 	unconfirmed, recent := messageMarks{Unconfirmed: true}, messageMarks{SentAt: start}
 	for name, test := range map[string]struct {
@@ -49,13 +48,13 @@ func TestMarks_transitions(t *testing.T) {
 		want   messageMarks
 	}{
 		"a message that arrived":        {unconfirmed, messaged(start), recent},
-		"a message without a response":  {messageMarks{}, messaged(time.Time{}), unconfirmed},
-		"another one":                   {unconfirmed, messaged(time.Time{}), unconfirmed},
+		"a message without a response":  {messageMarks{}, (*messageMarks).unanswered, unconfirmed},
+		"another one":                   {unconfirmed, (*messageMarks).unanswered, unconfirmed},
 		"an unconfirmed message shows":  {unconfirmed, observed(completed, active, active), messageMarks{}},
 		"not if the job was active":     {unconfirmed, observed(active, active, active), unconfirmed},
-		"a refusal, then active":        {messageMarks{IsClosed: true}, observed(completed, active, active), messageMarks{}},
-		"a refusal, then finished":      {messageMarks{IsClosed: true}, observed(completed, completed, completed), messageMarks{IsClosed: true}},
-		"a refusal, then a message":     {messageMarks{IsClosed: true}, messaged(start), recent},
+		"a refusal, then active":        {messageMarks{RefusesMessages: true}, observed(completed, active, active), messageMarks{}},
+		"a refusal, then finished":      {messageMarks{RefusesMessages: true}, observed(completed, completed, completed), messageMarks{RefusesMessages: true}},
+		"a refusal, then a message":     {messageMarks{RefusesMessages: true}, messaged(start), recent},
 		"nor without a status":          {unconfirmed, observed(completed, "", ""), unconfirmed},
 		"a status soon after a message": {recent, observed(active, completed, active), recent},
 		"no status after a message":     {recent, observed(active, "", ""), recent},
@@ -94,8 +93,8 @@ func TestMarks_stored(t *testing.T) {
 		"replacement": []byte(`{"job":"job_1","same":true,"by":{"project":"proj_1","name":"docs"}}`),
 	}, private{}
 	want := marks{
-		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, IsClosed: true},
-		replacement{Job: "job_1", MayBeSame: true, By: &projectAndName{"proj_1", "docs"}},
+		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, RefusesMessages: true},
+		replacement{OldJob: "job_1", MayBeSame: true, Next: &projectAndName{"proj_1", "docs"}},
 		"random",
 	}
 	m := readMarks(t.Context(), read)
@@ -153,18 +152,18 @@ func TestReplacement_fate(t *testing.T) {
 		want    journal.Fate
 	}{
 		"destroyed":                                   {replacement{}, journal.Leave},
-		"a first planning call without a second":      {replacement{Job: "J"}, journal.Leave},
-		"replaced, by the same name":                  {replacement{Job: "J", By: &of}, journal.Release},
-		"replaced, by another name":                   {replacement{Job: "J", By: other}, journal.Leave},
-		"replaced, in another project":                {replacement{Job: "J", By: elsewhere}, journal.Leave},
-		"tainted":                                     {replacement{By: &of}, journal.Keep},
-		"tainted, and the next name is not known yet": {replacement{By: notKnown}, journal.Keep},
-		"tainted, and another name":                   {replacement{By: other}, journal.Leave},
-		"tainted, and another project":                {replacement{By: elsewhere}, journal.Leave},
-		"because of a value that is not known yet":    {replacement{Job: "J", MayBeSame: true, By: &of}, journal.Keep},
-		"because the name is not known yet":           {replacement{Job: "J", MayBeSame: true, By: notKnown}, journal.Keep},
-		"because of both, and by another name":        {replacement{Job: "J", MayBeSame: true, By: other}, journal.Leave},
-		"replaced, and the project is not known yet":  {replacement{Job: "J", By: &projectAndName{"", "docs"}}, journal.Release},
+		"a first planning call without a second":      {replacement{OldJob: "J"}, journal.Leave},
+		"replaced, by the same name":                  {replacement{OldJob: "J", Next: &of}, journal.Release},
+		"replaced, by another name":                   {replacement{OldJob: "J", Next: other}, journal.Leave},
+		"replaced, in another project":                {replacement{OldJob: "J", Next: elsewhere}, journal.Leave},
+		"tainted":                                     {replacement{Next: &of}, journal.Keep},
+		"tainted, and the next name is not known yet": {replacement{Next: notKnown}, journal.Keep},
+		"tainted, and another name":                   {replacement{Next: other}, journal.Leave},
+		"tainted, and another project":                {replacement{Next: elsewhere}, journal.Leave},
+		"because of a value that is not known yet":    {replacement{OldJob: "J", MayBeSame: true, Next: &of}, journal.Keep},
+		"because the name is not known yet":           {replacement{OldJob: "J", MayBeSame: true, Next: notKnown}, journal.Keep},
+		"because of both, and by another name":        {replacement{OldJob: "J", MayBeSame: true, Next: other}, journal.Leave},
+		"replaced, and the project is not known yet":  {replacement{OldJob: "J", Next: &projectAndName{"", "docs"}}, journal.Release},
 	} {
 		if got := row.carried.fate(of); got != row.want {
 			t.Errorf("%s: %s, want %s", name, got, row.want)
@@ -174,7 +173,7 @@ func TestReplacement_fate(t *testing.T) {
 
 // A name is free again after a create that failed, and once another apply of the process has begun.
 func TestNames_beginCreate(t *testing.T) {
-	name, n := projectAndName{"p", "n"}, new(names)
+	name, n := projectAndName{"p", "n"}, new(run)
 	for range 2 {
 		_, isFirst := n.beginCreate(name)
 		if _, isSecond := n.beginCreate(name); !isFirst || isSecond {

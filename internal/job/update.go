@@ -23,8 +23,8 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		stateWriter: stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics},
 		provider:    r.provider, job: &job,
 	}
-	c.marks.replacement = replacement{} // of an earlier plan, which was not applied: a later Delete must not read it
-	r.provider.names.isApplying.Store(true)
+	c.marks.replacement = replacement{} // the plan has noted one in case that Terraform replaces the job: see planExisting
+	r.provider.run.isApplying.Store(true)
 
 	// Read what was planned.
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
@@ -64,7 +64,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 // sendMessage sends the new prompt as a message, and waits until the job has finished again.
 func (c applyCall) sendMessage(ctx context.Context, before *jobModel, timeout time.Duration) {
 	request := c.job.request(ctx, c.job.ID.ValueString())
-	if before.isClosed(c.marks.message.IsClosed) { // nothing is sent, but an earlier run may have sent the message
+	if c.marks.message.isClosed(&before.shownJob) { // nothing is sent, but an earlier run may have sent the message
 		request.PlannedJob = request.JobID
 	}
 	if !c.provider.checkService(c.diags) || !checkName(request, c.diags) {
@@ -82,8 +82,8 @@ func (c applyCall) sendMessage(ctx context.Context, before *jobModel, timeout ti
 		c.job.Messages = types.Int64Value(before.Messages.ValueInt64() + 1)
 	}
 	_ = c.saveOutcome(ctx, outcome, operation) // its warning of the link comes with the wait, or the next refresh
-	c.noteRefusal(ctx, &outcome, request)
-	c.sayOutcome(outcome, request, false)
+	outcome.BecameClosed = c.noteRefusal(ctx, outcome, request)
+	c.sayOutcome(outcome, request)
 
 	// Wait until the job has finished again.
 	if outcome.Job != nil && c.options.enabled {
@@ -103,12 +103,12 @@ func (c applyCall) storeAndWait(ctx context.Context, before *jobModel, isFirst b
 	if isWaited && !c.provider.checkService(c.diags) {
 		return
 	}
-	isNamed := isFirst || !c.job.Name.Equal(before.Name)
-	if isNamed && (addMissing(c.provider.Missing.Journal, c.diags) || !c.assign(ctx)) {
+	isNewName := isFirst || !c.job.Name.Equal(before.Name) // so the journal does not know that it has the imported job
+	if isNewName && (addMissing(c.provider.Missing.Journal, c.diags) || !c.assign(ctx)) {
 		return
 	}
 	c.save(ctx, c.job)
-	if c.marks.message.hasFailed(&before.shownJob) && c.options.failsRuns() {
+	if c.marks.message.countsAsFailed(&before.shownJob) && c.options.failsRuns() {
 		c.reportFailure(ctx)
 	}
 	if isWaited {

@@ -25,8 +25,11 @@ const (
 type waitOptions struct {
 	enabled   bool
 	onFailure string // empty if it is not set and nobody waits
-	mayRetry  bool   // the plan does not know on_failure yet
+	isUnknown bool   // the plan does not know on_failure yet
 }
+
+// mayRetry reports whether on_failure is "retry", or may turn out to be.
+func (o waitOptions) mayRetry() bool { return o.onFailure == onRetry || o.isUnknown }
 
 // failsRuns reports whether a run with a failed job fails, as long as nothing retries it.
 func (o waitOptions) failsRuns() bool { return o.onFailure == onError || o.onFailure == onRetry }
@@ -43,7 +46,7 @@ func (o waitOptions) addFailure(diags *diag.Diagnostics, d wording.Diagnostic) {
 // readWaitOptions reads a wait block. Unknown settings have their defaults.
 func readWaitOptions(ctx context.Context, wait types.Object, diags *diag.Diagnostics) waitOptions {
 	options := waitOptions{enabled: true, onFailure: onError}
-	if options.mayRetry = wait.IsUnknown(); wait.IsNull() || options.mayRetry {
+	if options.isUnknown = wait.IsUnknown(); wait.IsNull() || options.isUnknown {
 		return options
 	}
 	var block struct {
@@ -58,6 +61,6 @@ func readWaitOptions(ctx context.Context, wait types.Object, diags *diag.Diagnos
 		options.onFailure = ""
 	}
 	options.onFailure = cmp.Or(block.OnFailure.ValueString(), options.onFailure)
-	options.mayRetry = block.OnFailure.IsUnknown()
+	options.isUnknown = block.OnFailure.IsUnknown()
 	return options
 }

@@ -54,9 +54,9 @@ func mutants() map[string]mutant {
 			"send/judge.go", "err == nil && record.LastMessage() != nil && agentapi.MayBeStale(job.Status, record.Last.SentAt)\n", "false\n", "message, then the state lost, edited",
 		},
 		"a request given up sends":   {"send/judge.go", "	case record.Last == nil, isGivenUp, ", "	case record.Last == nil, ", "create, and a decision"},
-		"a job given up is replaced": {"job/decide.go", "	case e.isGivenUp, hasFailed", "	case hasFailed", "forget"},
+		"a job given up is replaced": {"job/decide.go", "	case e.isGivenUp && e.isRead, isFailed", "	case isFailed", "forget"},
 		"a finished job that refuses a message is replaced": {
-			"job/apply.go", "	c.marks.message.IsClosed, outcome.BecameClosed = true, true\n", "	outcome.BecameClosed = true\n", "closed job",
+			"job/apply.go", "	c.marks.message.RefusesMessages = true\n", "", "closed job",
 		},
 		"a message goes to the job that the name has": {
 			"send/judge.go", "	case isOther && !isGivenUp:\n		return OtherJob\n", "", "older state, after -replace, edited",
@@ -97,11 +97,11 @@ func mutants() map[string]mutant {
 		"what may be the same keeps the job":   {"job/delete.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
 		"a Delete gives a lost record its job": {"journal/remove.go", "isLost && fate != Release && o.PromptHash", "false && isLost && o.PromptHash", "life: triggers known late, without a journal"},
 		"what replaces a closed job may be the same": {
-			"job/decide.go", "		hasUnknown = hasUnknown || e.plan.promptText().IsUnknown()\n", "", "life: the prompt for an archived job is known late",
+			"job/decide.go", "		hasUnknown = hasUnknown || e.plan.promptText().IsUnknown() ", "		_ = hasUnknown ", "life: the prompt for an archived job is known late",
 		},
-		"what may become a retry is planned as one":       {"job/decide.go", "	case hasFailed && options.mayRetry:\n", "	case false:\n", "life: on_failure of a failed job is known late"},
-		"a plan that may retry promises no adoption":      {"job/plan.go", "options.onFailure == onRetry || options.mayRetry\n", "options.onFailure == onRetry\n", "life: an adoption was promised, and on_failure was not known"},
-		"an apply replaces no job that its plan has kept": {"job/plan.go", "isGivenUp:    isGivenUp && isRead,", "isGivenUp:    isGivenUp,", "life: a job is given up when its plan is applied"},
+		"what may become a retry is planned as one":       {"job/decide.go", "	case isFailed && options.isUnknown:\n", "	case false:\n", "life: on_failure of a failed job is known late"},
+		"a plan that may retry promises no adoption":      {"job/wait_options.go", "return o.onFailure == onRetry || o.isUnknown", "return o.onFailure == onRetry", "life: an adoption was promised, and on_failure was not known"},
+		"an apply replaces no job that its plan has kept": {"job/plan.go", "isRead: p.run.isRead(id)", "isRead: true", "life: a job is given up when its plan is applied"},
 		"what this run has left stops another prompt": {
 			"send/judge.go", "record.IsFreed() && !s.Journal.IsLeftByThisRun(record):", "record.IsFreed() && !(s.Journal.IsLeftByThisRun(record) && record.HasArguments(r.Wanted) && record.Has(r.Prompt)):", "life: a changed address, and another prompt for an active job, started a second one",
 		},

@@ -14,12 +14,11 @@ type projectAndName struct {
 	Name    string `json:"name"`
 }
 
-// names are what a process knows of the resources that have names. It plans or applies one
-// configuration.
-type names struct {
+// run is what a process has seen of the run that it plans or applies. An alias has its own (T9).
+type run struct {
 	isApplying atomic.Bool // a Create, Update or Delete has begun: see phase
 
-	owners  sync.Map // an owner for each projectAndName
+	owners  sync.Map // of names: an owner for each projectAndName
 	created sync.Map // each projectAndName that this apply has created
 	read    sync.Map // the ids of the jobs in the state that were read
 }
@@ -42,37 +41,37 @@ func (o owner) mayBe(other owner) bool {
 }
 
 // register notes the owner of a name, unless there is another one, which it returns.
-func (n *names) register(name projectAndName, o owner) (other owner, isOnly bool) {
-	if noted, isOwned := n.owners.LoadOrStore(name, o); isOwned {
+func (r *run) register(name projectAndName, o owner) (other owner, isOnly bool) {
+	if noted, isOwned := r.owners.LoadOrStore(name, o); isOwned {
 		if other, _ = noted.(owner); !other.mayBe(o) {
 			return other, false
 		}
-		n.owners.Store(name, o)
+		r.owners.Store(name, o)
 	}
 	return o, true
 }
 
 // beginCreate notes that a resource with the name is created, unless another one of this apply has
 // the name. It returns the job that the other one keeps.
-func (n *names) beginCreate(name projectAndName) (otherJob string, isOnly bool) {
-	noted, _ := n.owners.Load(name)
+func (r *run) beginCreate(name projectAndName) (otherJob string, isOnly bool) {
+	noted, _ := r.owners.Load(name)
 	if o, _ := noted.(owner); o.keepsJob {
 		return o.job, false
 	}
-	_, isCreated := n.created.LoadOrStore(name, true)
+	_, isCreated := r.created.LoadOrStore(name, true)
 	return "", !isCreated
 }
 
 // endCreate drops what beginCreate has noted: the create has failed, or a state has its job, so that
 // its apply is over. In "terraform test", the next one has the same process.
-func (n *names) endCreate(name projectAndName) { n.created.Delete(name) }
+func (r *run) endCreate(name projectAndName) { r.created.Delete(name) }
 
 // noteRead notes that the process has read a job in the state.
-func (n *names) noteRead(jobID string) { n.read.Store(jobID, true) }
+func (r *run) noteRead(jobID string) { r.read.Store(jobID, true) }
 
 // isRead reports whether the process has read a job in the state. An apply of a saved plan has not, so
 // it knows that its plan keeps the job, and that Terraform refuses to replace it now.
-func (n *names) isRead(jobID string) bool {
-	_, isRead := n.read.Load(jobID)
+func (r *run) isRead(jobID string) bool {
+	_, isRead := r.read.Load(jobID)
 	return isRead
 }
