@@ -87,34 +87,43 @@ func (c change) usesService() bool { return c.makesRequest() || c.isWaited }
 // decide compares the plan with the state.
 func (e existing) decide() change {
 	state, options := e.state, e.options
-	c := change{effect: e.plan.promptEffect(state), isWaited: options.enabled && !state.hasFinished(), replacedAt: e.newArguments()}
-	isFailed, isClosed, isMessage := state.is(agentapi.StatusFailed), e.marks.isClosed(&state.shownJob), c.effect == sendMessage
-	isSent := isMessage && e.foreseen.Result.Counts() // by another run, for sure or perhaps
-	// A replacement needs an attribute whose planned value differs, and prompt_wo is null in every plan.
-	hasUnknown, promptAt := e.hasUnknown, "prompt"
-	if e.plan.Prompt.IsNull() {
-		promptAt = "prompt_wo_hash"
+	c := change{
+		effect:     e.plan.promptEffect(state),
+		replacedAt: e.newArguments(),
+		isWaited:   options.enabled && !state.hasFinished(),
+		mayBeSame:  e.hasUnknown,
 	}
+	isMessage, isFailed := c.effect == sendMessage, state.is(agentapi.StatusFailed)
+	isSent := isMessage && e.foreseen.Result.Counts() // by another run, for sure or perhaps
 	replaceAt := func(with effect, attribute string) {
 		c.effect, c.replacedAt = with, append(c.replacedAt, path.Root(attribute))
 	}
 	switch {
 	case e.isGivenUp && e.isRead, isFailed && options.onFailure == onRetry && !isSent:
 		replaceAt(replace, "status")
-	case isMessage && isClosed && !isSent:
-		replaceAt(replaceClosed, promptAt)
-		hasUnknown = hasUnknown || e.plan.promptText().IsUnknown() // it matters here only: nothing else replaces the job
+	case isMessage && e.marks.isClosed(&state.shownJob) && !isSent:
+		replaceAt(replaceClosed, e.comparedPromptAttribute())
+		c.mayBeSame = c.mayBeSame || e.plan.promptText().IsUnknown()
 	case len(c.replacedAt) > 0:
 		c.effect = replace
 	case isFailed && options.isUnknown:
 		replaceAt(replace, "status")
-		hasUnknown = true // as the job is replaced because of on_failure alone
+		c.mayBeSame = true
 	}
-	c.mayBeSame = c.replaces() && hasUnknown
+	c.mayBeSame = c.mayBeSame && c.replaces()
 	stays := !c.makesRequest() && e.marks.countsAsFailed(&state.shownJob)
 	c.failsApply = stays && options.failsRuns()
 	c.failedUnwaited = stays && options.onFailure == ""
 	return c
+}
+
+// comparedPromptAttribute is the attribute at which a plan shows a new prompt: prompt_wo is null in every
+// plan, and a replacement needs a value that differs.
+func (e existing) comparedPromptAttribute() string {
+	if e.plan.Prompt.IsNull() {
+		return "prompt_wo_hash"
+	}
+	return "prompt"
 }
 
 // newArguments are the attributes, beside the prompt, whose change starts another job. An imported job

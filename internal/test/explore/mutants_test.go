@@ -97,7 +97,7 @@ func mutants() map[string]mutant {
 		"what may be the same keeps the job":   {"job/delete.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
 		"a Delete gives a lost record its job": {"journal/remove.go", "isLost && fate != Release && o.PromptHash", "false && isLost && o.PromptHash", "life: triggers known late, without a journal"},
 		"what replaces a closed job may be the same": {
-			"job/decide.go", "		hasUnknown = hasUnknown || e.plan.promptText().IsUnknown() ", "		_ = hasUnknown ", "life: the prompt for an archived job is known late",
+			"job/decide.go", "		c.mayBeSame = c.mayBeSame || e.plan.promptText().IsUnknown()\n", "", "life: the prompt for an archived job is known late",
 		},
 		"what may become a retry is planned as one":       {"job/decide.go", "	case isFailed && options.isUnknown:\n", "	case false:\n", "life: on_failure of a failed job is known late"},
 		"a plan that may retry promises no adoption":      {"job/wait_options.go", "return o.onFailure == onRetry || o.isUnknown", "return o.onFailure == onRetry", "life: an adoption was promised, and on_failure was not known"},
