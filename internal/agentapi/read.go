@@ -43,28 +43,28 @@ var errNoResponse = errors.New("no usable response")
 
 // patience is how long a way to read tries.
 type patience struct {
-	isPoll   bool          // a wait tries again while the service is unavailable
-	refused  time.Duration // how long refusals must persist
-	isShared bool          // what has persisted for one such read counts for the next without persisting again
+	isPoll     bool          // a wait tries again while the service is unavailable
+	refusedFor time.Duration // how long refusals must persist
+	isShared   bool          // what has persisted for one such read counts for the next without persisting again
 }
 
 // ReadJob reads a job once: it returns its record, or a failure that has persisted. The error is an
 // *Error.
 func (c *Client) ReadJob(ctx context.Context, projectID, jobID string) (*Job, error) {
-	return c.read(ctx, projectID, jobID, patience{refused: refusedTime, isShared: true})
+	return c.read(ctx, projectID, jobID, patience{refusedFor: refusedTime, isShared: true})
 }
 
 // FindJob reads a job that was just created, or whose outcome depends on it. A 404, for example,
 // counts only once it has lasted for a minute.
 func (c *Client) FindJob(ctx context.Context, projectID, jobID string) (*Job, error) {
-	return c.read(ctx, projectID, jobID, patience{refused: refusedLong})
+	return c.read(ctx, projectID, jobID, patience{refusedFor: refusedLong})
 }
 
 // PollJob reads a job for a wait, within the shared budget of polls. It tries again after a
 // refusal, until that has persisted, and leaves it to the caller after ErrUnavailable. After a 429
 // it waits for the shared pause.
 func (c *Client) PollJob(ctx context.Context, projectID, jobID string) (*Job, error) {
-	return c.read(ctx, projectID, jobID, patience{isPoll: true, refused: refusedLong})
+	return c.read(ctx, projectID, jobID, patience{isPoll: true, refusedFor: refusedLong})
 }
 
 // read is the one place that decides whether a failed GET counts.
@@ -173,7 +173,7 @@ func (f *failures) limit() time.Duration {
 	case f.isKnown(down):
 		return againTime
 	}
-	return max(downTime, f.refused+againTime)
+	return max(downTime, f.refusedFor+againTime)
 }
 
 // count reports whether a failure counts: it has persisted, or is for the caller to try again.
@@ -192,7 +192,7 @@ func (f *failures) count(failure *Error) bool {
 	switch {
 	case f.refusals < fewestRefusals:
 		return false
-	case failure.Lasted < f.refused:
+	case failure.Lasted < f.refusedFor:
 		return f.isKnown(failure.StatusCode) || f.isSetup(failure)
 	case f.isShared:
 		f.client.persisted.Store(failure.StatusCode, true)

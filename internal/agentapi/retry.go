@@ -24,8 +24,7 @@ const (
 
 // mayRetry reports whether another attempt may succeed: the network has kept the POST from the service.
 func mayRetry(failure *Error) bool {
-	isNetwork := failure.Endpoint != "" // else its turn did not come, or its recorder has stopped it
-	return isNetwork && errors.Is(failure, ErrNotSent) && !errors.Is(failure, ErrCertificate)
+	return failure.wasTried() && errors.Is(failure, ErrNotSent) && !errors.Is(failure, ErrCertificate)
 }
 
 // retries are the failures of one POST since its last 429.

@@ -22,15 +22,18 @@ func (j *Journal) Remove(ctx context.Context, o Object, fate Fate) (isInUse bool
 		return false, nil
 	}
 	err = j.edit(ctx, o.Project, o.Name, func(r *Record) (isChanged bool) {
-		if isLost := r.JobID != o.JobID && r.IsFree() && !j.IsLeftByThisRun(r); isLost && fate != Release && o.PromptHash != "" {
+		if fate != Release && o.PromptHash != "" && j.hasLost(r, o) {
 			entry := j.newEntry(o.Arguments)
 			entry.Prompt = o.PromptHash
 			r.setLast(entry, o.JobID)
 			r.Holder = o.Holder
 		}
+		if isInUse = false; r.JobID != o.JobID {
+			return false
+		}
 		isAdopted := !r.IsFree() && o.Holder != "" && r.Holder != "" && r.Holder != o.Holder
-		isInUse = r.JobID == o.JobID && (isAdopted || fate == Keep)
-		if r.JobID != o.JobID || isAdopted && fate != Keep {
+		isInUse = isAdopted || fate == Keep
+		if isAdopted && fate != Keep {
 			return false
 		}
 		r.Fate, r.FateBy = fate, j.process.Run
@@ -38,4 +41,9 @@ func (j *Journal) Remove(ctx context.Context, o Object, fate Fate) (isInUse bool
 		return true
 	})
 	return isInUse, err
+}
+
+// hasLost reports whether the record of an object's job was lost.
+func (j *Journal) hasLost(r *Record, o Object) bool {
+	return r.JobID != o.JobID && r.IsFree() && !j.IsLeftByThisRun(r)
 }

@@ -54,7 +54,6 @@ func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 	}
 	l.planned = append(slices.DeleteFunc(l.planned, p.isOf), p)
 	limit := l.Limit[p.kind]
-	err := LimitError{Kind: p.kind, Limit: limit, Planning: true}
 	var sure, all int64 // of the kind
 	for _, q := range l.planned {
 		if q.kind == p.kind {
@@ -64,24 +63,40 @@ func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 			}
 		}
 	}
-	err.IsSure = isSure && sure > limit.Max
-	isReported := func(q planned) bool { return q.reports != nil && *q.reports == err }
-	if limit.Setting == "" || !err.IsSure && all <= limit.Max || slices.ContainsFunc(l.planned, isReported) {
+	report := LimitError{Kind: p.kind, Limit: limit, Planning: true, IsSure: isSure && sure > limit.Max}
+	isBeyond := report.IsSure || all > limit.Max
+	isReported := func(q planned) bool { return q.reports != nil && *q.reports == report }
+	if limit.Setting == "" || !isBeyond || slices.ContainsFunc(l.planned, isReported) {
 		return nil
 	}
-	l.planned[len(l.planned)-1].reports = &err
-	return &err
+	l.planned[len(l.planned)-1].reports = &report
+	return &report
 }
 
-// take counts n requests that are about to be sent. It returns an error if the limit is reached: then
-// none must be sent. One that fails later stays counted: if in doubt, too few are sent.
-func (l *Limits) take(kind Kind, n int64) error {
+// check returns an error if the limit is reached: then nothing must be sent.
+func (l *Limits) check(kind Kind) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.reached(kind)
+}
+
+// take counts a request that is about to be sent, or fails like check. One that fails later stays
+// counted: if in doubt, too few are sent.
+func (l *Limits) take(kind Kind) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.reached(kind)
+	if err == nil {
+		l.sent[kind]++
+	}
+	return err
+}
+
+// reached is check with the lock held.
+func (l *Limits) reached(kind Kind) error {
 	if limit := l.Limit[kind]; limit.Setting != "" && l.sent[kind] >= limit.Max {
 		return &LimitError{Kind: kind, Limit: limit}
 	}
-	l.sent[kind] += n
 	return nil
 }
 

@@ -32,8 +32,9 @@ type Request struct {
 	RetryFailed bool
 	// Replaces is the job in the state that a plan replaces by the create. It may be empty.
 	Replaces string
-	// PlannedJob is the job that already has the prompt, as the plan says: the apply sends nothing. It is
-	// what a create adopts, or a closed job that an earlier run has sent the message. It may be empty.
+	// PlannedJob: the plan promises that nothing is sent, because this job already has the prompt. Of a
+	// create, it is the job to adopt; of a message, its own job, which is closed, so that only another run
+	// can have sent it. It is empty without such a promise.
 	PlannedJob string
 }
 
@@ -51,20 +52,31 @@ type Result int
 // lookAgain is no result yet: the record of the name must be read, perhaps again.
 const lookAgain Result = 0
 
-// The results. Nothing was sent, unless they say otherwise.
+// MaySend: nothing is in the way of the request, so an apply sends it next. It is no outcome.
+const MaySend Result = 1
+
+// What became of our own request.
 const (
-	// MaySend: nothing is in the way of the request, so an apply sends it next. It is no outcome.
-	MaySend Result = iota + 1
 	// Accepted: the service accepted the request, and Job is its response.
-	Accepted
-	// Adopted: an earlier run had sent the create, and Job is as it is now.
-	Adopted
-	// AlreadySent: an earlier run had sent the message, and Job is as it is now.
-	AlreadySent
-	// NoEffect: it was not sent or was refused, because of Err.
-	NoEffect
+	Accepted Result = iota + 2
 	// Unknown: it was sent, and Err is why there is no usable response.
 	Unknown
+	// NoEffect: it was not sent or was refused, because of Err.
+	NoEffect
+	// BeyondLimit: it was not sent. Err is a *LimitError.
+	BeyondLimit
+	// JournalUnusable: it was not sent. Err is why the journal does not show whether an earlier run sent it.
+	JournalUnusable
+	// PlanOutdated: it was not sent, because the promise of PlannedJob does not hold any more.
+	PlanOutdated
+)
+
+// What the record of the name says, so that nothing was sent. A plan foresees these.
+const (
+	// Adopted: an earlier run had sent the create, and Job is as it is now.
+	Adopted Result = iota + PlanOutdated + 1
+	// AlreadySent: an earlier run had sent the message, and Job is as it is now.
+	AlreadySent
 	// EarlierUnknown: an earlier run sent it, or a create with the same name, and its outcome is
 	// unknown.
 	EarlierUnknown
@@ -75,25 +87,21 @@ const (
 	OtherJob
 	// Unreadable: an earlier run sent it, and Err is why its job cannot be read.
 	Unreadable
-	// JournalUnusable: Err is why the journal does not show whether an earlier run sent it.
-	JournalUnusable
-	// BeyondLimit: Err is a *LimitError.
-	BeyondLimit
-	// PlanOutdated: PlannedJob does not have the prompt, or is not the job of the name any more.
-	PlanOutdated
-	// Waiting is said in a plan only: another run's request may still get a response.
+	// Waiting: another run's request may still get a response. An apply waits, so only a plan has this.
 	Waiting
 )
 
 // Outcome is what became of a request.
 type Outcome struct {
-	Result       Result
-	Job          *agentapi.Job   // if the service has accepted the request
-	JobID        string          // of the job that has the prompt, or may have it, and that the state must know
-	Record       *journal.Record // of the name, if the record has decided, or if the outcome of our own request is unknown
-	Err          error
-	Beside       *journal.Record // of the name, if a create starts a job beside one that a person may still want
-	BecameClosed bool            // because of refusals like this one, the job accepts no messages from now on
+	Result Result
+	Job    *agentapi.Job   // if the service has accepted the request
+	JobID  string          // of the job that has the prompt, or may have it, and that the state must know
+	Record *journal.Record // of the name, if the record has decided, or if the outcome of our own request is unknown
+	Err    error
+	// Beside is the record of the earlier job of the name, if a create starts another one although that is
+	// active, cannot be read, or has completed and only its prompt differs.
+	Beside       *journal.Record
+	BecameClosed bool // because of refusals like this one, the job accepts no messages from now on
 }
 
 // Sender sends the requests of one provider configuration.
@@ -108,8 +116,8 @@ type Operation struct {
 	Request Request
 	Call    *journal.Call // records what becomes of the request
 
-	sender *Sender
-	post   recorder
+	sender   *Sender
+	recorder recorder
 }
 
 // Begin starts an operation. ctx is the call's context, without a deadline of the provider.
@@ -119,7 +127,7 @@ func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
 		j = journal.InMemory()
 	}
 	call := j.Begin(ctx, r.Wanted)
-	return &Operation{Request: r, Call: call, sender: s, post: recorder{Call: call, limits: &s.Limits, kind: r.Kind()}}
+	return &Operation{Request: r, Call: call, sender: s, recorder: recorder{Call: call, limits: &s.Limits, kind: r.Kind()}}
 }
 
 // Send sends the request, unless the record of its name says otherwise.
@@ -136,12 +144,12 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 			out, hasLooked = o.follow(ctx), true
 		case MaySend:
 			beside := out.Beside
-			out = o.send(ctx)
+			out = o.post(ctx)
 			switch {
 			case out.Result == Accepted, out.Result == Unknown:
 				out.Beside = beside
 			case out.Result == BeyondLimit && !hasLooked:
-				out = Outcome{} // the name may have a job to adopt, which counts for no limit
+				out = Outcome{Result: lookAgain} // the name may have a job to adopt, which counts for no limit
 			}
 		default:
 			return out
@@ -149,16 +157,16 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 	}
 }
 
-// send sends the request, and classifies what became of it.
-func (o *Operation) send(ctx context.Context) Outcome {
+// post sends the request, and classifies what became of it.
+func (o *Operation) post(ctx context.Context) Outcome {
 	if err := o.Call.Prove(); err != nil {
 		return Outcome{Result: NoEffect, Err: err}
 	}
 	r, client := o.Request, o.sender.Client
 	if r.Kind() == Message {
-		return o.outcome(client.SendMessage(ctx, r.Project, r.JobID, r.Body.Prompt, &o.post))
+		return o.outcome(client.SendMessage(ctx, r.Project, r.JobID, r.Body.Prompt, &o.recorder))
 	}
-	return o.outcome(client.CreateJob(ctx, r.Project, r.Body, &o.post))
+	return o.outcome(client.CreateJob(ctx, r.Project, r.Body, &o.recorder))
 }
 
 // outcome classifies what became of a POST. An error of an unexpected kind says nothing about it.
@@ -183,7 +191,7 @@ type recorder struct {
 
 	limits    *Limits
 	kind      Kind
-	isCounted bool
+	isCounted bool // the client calls Claim for each attempt, and a request counts once
 }
 
 var _ agentapi.Recorder = (*recorder)(nil)
@@ -193,13 +201,13 @@ func (r *recorder) Claim() error {
 	if r.isCounted {
 		return r.Call.Claim()
 	}
-	if err := r.limits.take(r.kind, 0); err != nil { // nothing is written
+	if err := r.limits.check(r.kind); err != nil { // nothing is written
 		return err
 	}
 	if err := r.Call.Claim(); err != nil { // the name may have a job to adopt
 		return err
 	}
-	if err := r.limits.take(r.kind, 1); err != nil { // others were counted meanwhile
+	if err := r.limits.take(r.kind); err != nil { // others were counted meanwhile
 		r.Withdrawn()
 		return err
 	}

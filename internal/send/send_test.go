@@ -113,11 +113,11 @@ func TestClaim_limitReached(t *testing.T) {
 	s.Limits.Limit[Create] = Limit{Setting: "max_new_jobs = 1", Max: 1}
 	store.SetHook(func(r *http.Request) int {
 		if fakes3.Op(r) == "write" {
-			_ = s.Limits.take(Create, 1)
+			_ = s.Limits.take(Create)
 		}
 		return 0
 	})
-	err := s.Begin(t.Context(), Request{Wanted: journal.Wanted{Project: "p", Name: "n"}}).post.Claim()
+	err := s.Begin(t.Context(), Request{Wanted: journal.Wanted{Project: "p", Name: "n"}}).recorder.Claim()
 	records, err2 := s.Journal.All(t.Context())
 	if _, isLimit := errors.AsType[*LimitError](err); !isLimit || err2 != nil || len(records) != 1 || records[0].Claim != nil {
 		t.Errorf("%v, %+v, %v", err, records, err2)
@@ -179,7 +179,7 @@ func TestLimits_concurrentCallers(t *testing.T) {
 			if planning.Plan(Request{Wanted: journal.Wanted{JobID: fmt.Sprint(i)}}, true) != nil {
 				refused.Add(1)
 			}
-			if applying.take(Message, 1) == nil {
+			if applying.take(Message) == nil {
 				allowed.Add(1)
 			}
 		})

@@ -95,7 +95,7 @@ func mutants() map[string]mutant {
 		},
 		"a taint keeps the job":                {"job/delete.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.MayBeSame:\n", "taint"},
 		"what may be the same keeps the job":   {"job/delete.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},
-		"a Delete gives a lost record its job": {"journal/remove.go", "isLost && fate != Release && o.PromptHash", "false && isLost && o.PromptHash", "life: triggers known late, without a journal"},
+		"a Delete gives a lost record its job": {"journal/remove.go", "o.PromptHash != \"\" && j.hasLost(r, o)", "false", "life: triggers known late, without a journal"},
 		"what replaces a closed job may be the same": {
 			"job/decide.go", "		c.mayBeSame = c.mayBeSame || e.plan.promptText().IsUnknown()\n", "", "life: the prompt for an archived job is known late",
 		},
