@@ -81,11 +81,6 @@ func TestContractHolds(t *testing.T) {
 	if counts := s.Counts(); counts.Create != 4 || counts.Message != 4 || !slices.Equal(prompts, []int{2, 2}) {
 		t.Errorf("not two jobs with a message each, with each request sent once: %+v, prompts of each job: %v", counts, prompts)
 	}
-	// An archived job refuses the message, which the contract allows.
-	archived := direct{Server: service(simulator.Script{Status: "archived"})}
-	if table, _, err := runWith(t, archived, "", "-yes"); err != nil || !strings.Contains(table, "| 409, JSON |") {
-		t.Errorf("%v\n%s", err, table)
-	}
 }
 
 func TestAsksFirst(t *testing.T) {
