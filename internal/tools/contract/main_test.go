@@ -81,15 +81,6 @@ func TestContractHolds(t *testing.T) {
 	if counts := s.Counts(); counts.Create != 4 || counts.Message != 4 || !slices.Equal(prompts, []int{2, 2}) {
 		t.Errorf("not two jobs with a message each, with each request sent once: %+v, prompts of each job: %v", counts, prompts)
 	}
-	// An archived job refuses the message, which the contract allows; and a job can finish before it gets one.
-	for seen, s := range map[string]direct{
-		"409, JSON":              {Server: service(simulator.Script{Status: "archived"})},
-		"not checked: completed": {Server: service(simulator.Script{}), change: finishOther},
-	} {
-		if table, _, err := runWith(t, s, "", "-yes"); err != nil || !strings.Contains(table, "| "+seen+" |") {
-			t.Errorf("%s: %v\n%s", seen, err, table)
-		}
-	}
 }
 
 func TestAsksFirst(t *testing.T) {
@@ -102,37 +93,13 @@ func TestAsksFirst(t *testing.T) {
 	}
 }
 
-// sameJob shows the service's first job for each create.
-func sameJob(s *simulator.Server, r *http.Request, w *httptest.ResponseRecorder) {
-	if jobs := s.Jobs(); strings.HasSuffix(r.URL.Path, "/job") && len(jobs) == 2 {
-		w.Body = bytes.NewBufferString(strings.Replace(w.Body.String(), jobs[1].ID, jobs[0].ID, 1))
-	}
-}
-
-// finishOther completes the second job at once.
-func finishOther(s *simulator.Server, r *http.Request, _ *httptest.ResponseRecorder) {
-	if jobs := s.Jobs(); strings.HasSuffix(r.URL.Path, "/job") && len(jobs) == 2 {
-		s.SetStatus(jobs[1].ID, "completed")
-	}
-}
-
-// actOn401 makes the job active although a message was refused.
-func actOn401(s *simulator.Server, r *http.Request, w *httptest.ResponseRecorder) {
-	if jobs := s.Jobs(); len(jobs) > 0 && strings.HasSuffix(r.URL.Path, "/message") && w.Code == 401 {
-		s.SetStatus(jobs[0].ID, "active")
-	}
-}
-
-// Each assumption, broken: exactly its rows turn red.
+// An assumption is broken: exactly its rows turn red.
 func TestContractBroken(t *testing.T) {
 	// rewrite replaces text in the responses that have it.
 	rewrite := func(pattern, text string) func(*simulator.Server, *http.Request, *httptest.ResponseRecorder) {
 		return func(_ *simulator.Server, _ *http.Request, w *httptest.ResponseRecorder) {
 			w.Body = bytes.NewBufferString(regexp.MustCompile(pattern).ReplaceAllString(w.Body.String(), text))
 		}
-	}
-	whole := func(field string, value any) []simulator.Script {
-		return []simulator.Script{{Extra: map[string]any{field: value}}}
 	}
 	type fault = simulator.Fault
 	const create, message, get = simulator.KindCreate, simulator.KindMessage, simulator.KindGet
@@ -142,29 +109,25 @@ func TestContractBroken(t *testing.T) {
 		change func(*simulator.Server, *http.Request, *httptest.ResponseRecorder)
 		want   []string
 	}{
-		"404 as HTML":         {fault: fault{Kind: get, Status: 404, Body: "<html>"}, want: []string{"reading an unknown job"}},
-		"404 as 500":          {fault: fault{Kind: message, Status: 500, Body: "{}"}, want: []string{"a message to an unknown job"}},
-		"401 as 403":          {fault: fault{Kind: get, Skip: 1, Status: 403, Body: "{}"}, want: []string{"reading with a wrong key"}},
-		"any key may start":   {fault: fault{Kind: create, Status: 201, Body: "{}"}, want: []string{"starting a job with a wrong key"}},
-		"an empty prompt":     {fault: fault{Kind: create, Skip: 1, Status: 201, Body: "{}"}, want: []string{"starting a job with an empty prompt"}},
-		"create is an array":  {fault: fault{Kind: create, Skip: 2, Status: 201, Body: "[]"}, want: []string{"starting a job"}},
-		"no model":            {turns: whole("model", simulator.Omit{}), want: []string{"the record is whole"}},
-		"local time":          {turns: whole("createdAt", "2026-08-01T12:00:00+02:00"), want: []string{"the record is whole"}},
-		"no repository":       {turns: whole("source", map[string]any{"ref": "main"}), want: []string{"the record is whole"}},
-		"archivedAt of a job": {turns: whole("archivedAt", "2026-08-01T12:00:00Z"), want: []string{"the record is whole"}},
+		"404 as HTML":        {fault: fault{Kind: get, Status: 404, Body: "<html>"}, want: []string{"reading an unknown job"}},
+		"an empty prompt":    {fault: fault{Kind: create, Skip: 1, Status: 201, Body: "{}"}, want: []string{"starting a job with an empty prompt"}},
+		"create is an array": {fault: fault{Kind: create, Skip: 2, Status: 201, Body: "[]"}, want: []string{"starting a job"}},
+		"no model":           {turns: []simulator.Script{{Extra: map[string]any{"model": simulator.Omit{}}}}, want: []string{"the record is whole"}},
 		"an id with a slash": {change: rewrite(`"id":"job_`, `"id":"job/`), want: []string{
 			"an id fits in a path", "reading a new job", "a message to an active job", "the job finishes", "the other job finishes",
 		}},
-		"the same job again":     {change: sameJob, want: []string{"the same prompt again starts another job"}},
+		"the same job again": {want: []string{"the same prompt again starts another job"}, change: func(s *simulator.Server, r *http.Request, w *httptest.ResponseRecorder) {
+			if jobs := s.Jobs(); strings.HasSuffix(r.URL.Path, "/job") && len(jobs) == 2 {
+				w.Body = bytes.NewBufferString(strings.Replace(w.Body.String(), jobs[1].ID, jobs[0].ID, 1))
+			}
+		}},
 		"the new job comes late": {fault: fault{Kind: get, Skip: 2, Times: 70, Status: 404}, want: []string{"reading a new job"}},
 		"it never finishes":      {turns: []simulator.Script{{Status: "active"}}, want: []string{"the job finishes", "the other job finishes"}},
-		"nor after the message":  {turns: []simulator.Script{{}, {}, {}, {Status: "active"}}, want: []string{"the job finishes again"}},
 		"a relative link":        {change: rewrite(`"prLink":"https://[^/]*`, `"prLink":"`), want: []string{"prLink of the finished job"}},
 		"a link while active": {change: rewrite(`"prLink":null`, `"prLink":"https://example.com"`), want: []string{
 			"the record is whole", "the job finishes", "the job finishes again",
 		}},
 		"any key may write": {fault: fault{Kind: message, Skip: 2, Status: 200, Body: "{}"}, want: []string{"a message with a wrong key"}},
-		"401 with effect":   {change: actOn401, want: []string{"a message with a wrong key"}},
 		"an active job":     {fault: fault{Kind: message, Skip: 1, Status: 500}, want: []string{"a message to an active job"}},
 		"message fails":     {fault: fault{Kind: message, Skip: 3, Status: 500}, want: []string{"a message to a finished job"}},
 		"a stale record":    {turns: []simulator.Script{{}, {}, {}, {Duration: 100 * time.Second, Stale: 65 * time.Second}}, want: []string{"the record from before the message is shown"}},
@@ -172,7 +135,6 @@ func TestContractBroken(t *testing.T) {
 			"Retry-After of a 429", "starting a job",
 		}},
 	}
-	breakable := map[string]bool{}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := service(append(tt.turns, simulator.Script{})...)
@@ -189,18 +151,9 @@ func TestContractBroken(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); err == nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s\n%s", err, diff, table)
 			}
-			for _, assumption := range got {
-				breakable[assumption] = true
-			}
 			if tt.want[0] == "reading an unknown job" && len(s.Jobs()) > 0 {
 				t.Error("it paid although the first request had failed")
 			}
 		})
-	}
-	table, _, _ := runWith(t, direct{Server: service(simulator.Script{})}, "", "-yes")
-	for _, match := range cell.FindAllStringSubmatch(table, -1) {
-		if !breakable[match[1]] && match[1] != "version 1 lists the job" {
-			t.Errorf("nothing breaks %q", match[1])
-		}
 	}
 }

@@ -28,7 +28,8 @@ type example struct {
 	job             bool           // there is a job already, under the id that the files have
 	before          string         // a file with a call that comes before the apply
 	then            func(s *trial) // between the apply and another one
-	env             string
+	env             []string
+	active          bool       // the apply does not wait
 	want            [][]string // the prompts of all jobs in the end
 }
 
@@ -46,6 +47,7 @@ func examples() map[string]example {
 	elsewhere := [][]string{{"from elsewhere"}}
 	fromFile := [][]string{{"Bring the API reference up to date with openapi.json.\n\n" +
 		"- Describe each parameter in one sentence.\n- Keep the order of the specification.\n"}}
+	const orNone = ". If nothing in docs/ has to change, open no pull request."
 	return map[string]example{
 		"provider": {
 			files: []string{"provider/provider.tf"},
@@ -146,8 +148,33 @@ func examples() map[string]example {
 			want: [][]string{{"Add a quickstart for the Python SDK"}, {"proj_456: Correct the spelling on all pages"}},
 		},
 		"fleet": {
-			files: []string{fleets + "main.tf"}, env: `TF_VAR_projects={"a" = "proj_1", "b" = "proj_2"}`,
+			files: []string{fleets + "main.tf"}, env: []string{`TF_VAR_projects={"a" = "proj_1", "b" = "proj_2"}`},
 			want: [][]string{{"proj_1: Correct the spelling on all pages"}, {"proj_2: Correct the spelling on all pages"}},
+		},
+		"changes": {
+			files: []string{recipes + "changes.tf"}, env: []string{"TF_VAR_ref=v1", "TF_VAR_commit=a"},
+			then: func(s *trial) { s.env = append(s.env, "TF_VAR_ref=main", "TF_VAR_commit=b [simulate: 1s]") },
+			want: [][]string{{
+				"Bring docs/ up to date with v1 at commit a" + orNone, "Bring docs/ up to date with main at commit b [simulate: 1s]" + orNone,
+			}},
+		},
+		"release": {
+			files: []string{recipes + "release.tf"}, env: []string{"TF_VAR_ref=v1"},
+			then: func(s *trial) { s.env = append(s.env, "TF_VAR_ref=v2") },
+			want: [][]string{{"Document what is new in v1" + orNone}, {"Document what is new in v2" + orNone}},
+		},
+		"schedule": {
+			files: []string{recipes + "schedule.tf"}, env: []string{"TF_VAR_run=1"},
+			then: func(s *trial) { s.env = append(s.env, "TF_VAR_run=2") },
+			want: [][]string{{"Correct the spelling in the API reference"}, {"Correct the spelling in the API reference"}},
+		},
+		"without waiting": {
+			files: []string{recipes + "without-waiting.tf"}, env: []string{"TF_VAR_ref=v1 [simulate: 1h]"},
+			active: true, want: [][]string{{"Document what is new in v1 [simulate: 1h]"}},
+		},
+		"projects": {
+			files: []string{recipes + "projects.tf"},
+			want:  [][]string{{"Shorten all pages"}, {"proj_456: Shorten all pages"}},
 		},
 	}
 }
@@ -159,7 +186,7 @@ func setup(t *testing.T) string {
 }
 
 // The examples of the documentation, each run as it is by a real CLI; only the
-// id of a job that was there before is put in.
+// id of a job that was there before is put in, and service and backend are here.
 func TestAccExamples(t *testing.T) {
 	t.Parallel()
 	for name, test := range examples() {
@@ -167,12 +194,14 @@ func TestAccExamples(t *testing.T) {
 			t.Parallel()
 			s := start(t, 0)
 			needs(t, test.terraform, test.tofu)
-			s.env = append(s.env, test.env)
+			s.env = append(s.env, test.env...)
+			s.write("prompt.md", "Shorten all pages")
 			id := "job_456"
 			if test.job {
 				id = s.service.Create("proj_123", "from elsewhere").ID
 			}
-			replace := func(name string) string { return strings.ReplaceAll(read(t, name), "job_456", id) }
+			here := strings.NewReplacer("job_456", id, "https://api.mintlify.com", strings.TrimPrefix(s.env[0], "AGENT_BASE_URL="))
+			replace := func(name string) string { return backend.ReplaceAllLiteralString(here.Replace(read(t, name)), "") }
 			complete := false
 			for _, file := range test.files {
 				s.write(path.Base(file), replace(file))
@@ -190,8 +219,9 @@ func TestAccExamples(t *testing.T) {
 			}
 			s.apply()
 			s.expect(test.want...)
-			if slices.ContainsFunc(s.service.Jobs(), func(job simulator.Job) bool { return job.Status == "active" }) {
-				t.Error("apply did not wait")
+			isActive := func(job simulator.Job) bool { return job.Status == "active" }
+			if slices.ContainsFunc(s.service.Jobs(), isActive) != test.active {
+				t.Error("apply did not wait, or it should not")
 			}
 		})
 	}
@@ -280,12 +310,9 @@ func TestAccGenerateConfig(t *testing.T) {
 	id := s.service.Create("proj_123", "from elsewhere").ID
 	s.write("import.tf", strings.ReplaceAll(read(t, migrating), "job_456", id))
 	shown, ok := s.try("plan", "-generate-config-out=generated.tf")
-	if ok || !strings.Contains(shown, "Exactly one of these attributes must be configured: [prompt,prompt_wo]") {
-		t.Errorf("%t\n%s", ok, shown)
-	}
 	generated, err := os.ReadFile(filepath.Join(s.dir, "generated.tf"))
-	if err != nil || !strings.Contains(string(generated), "prompt     = null") {
-		t.Fatalf("%v\n%s", err, generated)
+	if ok || err != nil || !strings.Contains(shown, "Exactly one of these attributes must be configured: [prompt,prompt_wo]") {
+		t.Fatalf("%t, %v\n%s", ok, err, shown)
 	}
 	s.write("generated.tf", strings.NewReplacer(
 		"name       = null", `name = "quickstart"`, "prompt     = null", `prompt = "Add a quickstart for the Python SDK"`,
@@ -307,21 +334,14 @@ func TestDemo(t *testing.T) {
 }
 
 // Every configuration in examples/ is run by a test, those of modules by
-// TestAccModule, which finds them itself. AWS and Azure are not at hand: make lint parses their files.
+// TestAccModule, which finds them itself. AWS and Azure are not at hand: make lint parses their files, and the workflows.
 func TestEveryExampleIsRun(t *testing.T) {
-	run := []string{"demo/main.tf"} // by TestDemo and TestAccReadme
+	run := []string{"demo/main.tf", migrating, pipelines + "agent.tf", pipelines + "bucket/main.tf", pipelines + "backend-azurerm.tf"}
 	for _, test := range examples() {
 		run = append(run, test.files...)
 	}
-	run = append(run, migrating, pipelines+"bucket/main.tf", pipelines+"backend-azurerm.tf",
-		pipelines+"agent.tf", caller, pipelines+"gitlab.yml", pipelines+"gitlab-template.yml")
-	for _, name := range []string{
-		"any.yml", "changes.tf", "merged.yml", "notify.yml", "projects.tf", "release.tf", "release.yml", "schedule.tf", "schedule.yml", "without-waiting.tf", "without-waiting.yml",
-	} {
-		run = append(run, recipes+name) // by TestAccRecipes
-	}
 	slices.Sort(run)
-	there := slices.DeleteFunc(filesIn(t, root+"/examples", ".tf", ".tfquery.hcl", ".yml", ".yaml", ".md"),
+	there := slices.DeleteFunc(filesIn(t, root+"/examples", ".tf", ".tfquery.hcl", ".md"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })
 	if diff := cmp.Diff(there, slices.Compact(run)); diff != "" {
 		t.Errorf("examples that exist (-) and that are run (+):\n%s", diff)

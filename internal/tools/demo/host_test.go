@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -15,10 +16,10 @@ import (
 // host stands in for the API of GitHub and GitLab, where one pull request brought each commit, and for a state behind HTTP.
 type host struct {
 	mu          sync.Mutex
-	environment string            // of the last run
 	outputs     map[string]string // of the last run
 	kept        string            // the state that the last run keeps as an artifact
-	comments    []string
+	comment     string            // the one of the pull request
+	comments    int
 	head        string            // of the branch; "": it cannot be read
 	isRetried   bool              // whether GitLab's job is
 	pulls       map[string]string // states by number, or where they are now; the others are open
@@ -26,24 +27,22 @@ type host struct {
 	refuse      int // writes of the state, from the first one on; -1: all
 }
 
-const thePull = "7"
-
 var (
 	listed = regexp.MustCompile(`^/(repos/example/docs|projects/42)/(issues|merge_requests)/7/(comments|notes)$`)
-	edited = regexp.MustCompile(`^/(repos/example/docs/issues/comments|projects/42/merge_requests/7/notes)/10(\d)$`)
+	edited = regexp.MustCompile(`^/(repos/example/docs/issues/comments|projects/42/merge_requests/7/notes)/100$`)
 	ofPull = regexp.MustCompile(`^/(?:repos/example/docs/pulls|projects/example/docs/merge_requests)/(\d+)$`)
 )
 
-func (h *host) ran(environment string, outputs map[string]string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.environment, h.outputs = environment, outputs
-}
-
-func (h *host) stored() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return string(h.state)
+// ran reads what a run hands on to the next job, and the state that it keeps.
+func (h *host) ran(outputs, kept string) {
+	text, _ := os.ReadFile(outputs)
+	state, _ := os.ReadFile(kept)
+	h.outputs, h.kept = map[string]string{}, string(state)
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		h.outputs[strings.ToLower(strings.TrimPrefix(name, "AGENT_"))] = value
+	}
+	delete(h.outputs, "kept")
 }
 
 func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +50,7 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
 	if r.URL.Path == "/state" {
-		h.serveState(w, r, body)
+		h.serveState(w, r.Method, body)
 		return
 	}
 	var sent struct{ Body string }
@@ -72,19 +71,13 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		reply(jobs)
 	case listed.MatchString(path) && r.Method == http.MethodPost:
-		h.comments = append(h.comments, sent.Body)
+		h.comment, h.comments = sent.Body, h.comments+1
 	case listed.MatchString(path):
-		all := []map[string]any{}
-		for i, text := range h.comments {
-			all = append(all, map[string]any{"id": i + 100, "body": text})
-		}
-		reply(all)
+		reply([]map[string]any{{"id": 99, "body": "Hello"}, {"id": 100, "body": h.comment}})
 	case edited.MatchString(path) && (r.Method == http.MethodPatch || r.Method == http.MethodPut):
-		h.comments[edited.FindStringSubmatch(path)[2][0]-'0'] = sent.Body
+		h.comment = sent.Body
 	case pull != nil && strings.HasPrefix(h.pulls[pull[1]], "http"):
-		w.Header().Set("Location", h.pulls[pull[1]])
-		w.WriteHeader(http.StatusMovedPermanently)
-		reply(map[string]string{"message": "Moved Permanently"})
+		http.Redirect(w, r, h.pulls[pull[1]], http.StatusMovedPermanently)
 	case pull != nil:
 		reply(map[string]any{"state": map[bool]string{true: "open", false: h.pulls[pull[1]]}[h.pulls[pull[1]] == ""]})
 	default:
@@ -92,19 +85,19 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (h *host) serveState(w http.ResponseWriter, r *http.Request, body []byte) {
+func (h *host) serveState(w http.ResponseWriter, method string, body []byte) {
 	switch {
-	case r.Method == "LOCK" && h.lock != nil:
+	case method == "LOCK" && h.lock != nil:
 		w.WriteHeader(http.StatusLocked)
 		_, _ = w.Write(h.lock)
-	case r.Method == "LOCK":
+	case method == "LOCK":
 		h.lock = body
-	case r.Method == "UNLOCK":
+	case method == "UNLOCK":
 		h.lock = nil
-	case r.Method == http.MethodPost && h.refuse != 0:
+	case method == http.MethodPost && h.refuse != 0:
 		h.refuse--
 		http.Error(w, "no", http.StatusForbidden)
-	case r.Method == http.MethodPost:
+	case method == http.MethodPost:
 		h.state = body
 	case h.state == nil:
 		w.WriteHeader(http.StatusNoContent)

@@ -57,19 +57,15 @@ func TestLinks(t *testing.T) {
 		for _, match := range link.FindAllStringSubmatch(text, -1) {
 			target, anchor, _ := strings.Cut(match[1], "#")
 			file := path.Join(path.Dir(page), target)
-			if strings.HasPrefix(target, registry) {
-				t.Errorf("%s: %s leads nowhere until there is a release: use %sdocs/...", page, match[1], repository)
-				continue
-			} else if after, ok := strings.CutPrefix(target, repository); ok {
-				file = after
-			} else if after, ok := strings.CutPrefix(target, raw); ok {
-				file = after
-			} else if strings.Contains(target, "://") {
-				continue
+			if here := strings.TrimPrefix(strings.TrimPrefix(target, repository), raw); here != target {
+				file = here
 			} else if target == "" {
 				file = page
-			} else if strings.HasPrefix(page, "docs/") && (page == "docs/index.md" || strings.Contains(target, "/")) {
-				t.Errorf("%s: %s leads nowhere on a registry: use %sdocs/...", page, match[1], repository)
+			} else if isForeign := strings.Contains(target, "://"); strings.HasPrefix(target, registry) ||
+				!isForeign && strings.HasPrefix(page, "docs/") && (page == "docs/index.md" || strings.Contains(target, "/")) {
+				t.Errorf("%s: %s leads nowhere on a registry, or until there is a release: use %sdocs/...", page, match[1], repository)
+				continue
+			} else if isForeign {
 				continue
 			}
 			info, err := os.Stat(filepath.Join(root, file))

@@ -6,7 +6,6 @@ package main
 import (
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -59,19 +58,4 @@ func TestAccModule(t *testing.T) {
 	s.call("init")
 	s.apply()
 	s.expect([]string{first})
-}
-
-// The README has the module's variables and outputs, and the usage of its example.
-func TestModuleReadme(t *testing.T) {
-	readme := read(t, module+"/README.md")
-	described := regexp.MustCompile(`(?:variable|output) "(\w+)" \{\n  description = "(.*)"\n`)
-	for _, match := range described.FindAllStringSubmatch(read(t, module+"/variables.tf")+read(t, module+"/outputs.tf"), -1) {
-		if row := "| `" + match[1] + "` | " + match[2] + " |"; !strings.Contains(readme, row) {
-			t.Errorf("README.md has no row %q", row)
-		}
-	}
-	usage := regexp.MustCompile("(?s)```terraform\n(.*?)```").FindStringSubmatch(readme)
-	if usage == nil || !strings.Contains(read(t, module+"/examples/complete/main.tf"), usage[1]) {
-		t.Error("the usage in README.md is not that of examples/complete")
-	}
 }

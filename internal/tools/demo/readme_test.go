@@ -4,7 +4,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,18 +13,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The configuration in the README is the one that make demo runs.
+// The configurations in the READMEs are those that make demo and TestAccModule run.
 func TestReadme(t *testing.T) {
-	if firstExample(t) != read(t, "demo/main.tf") {
-		t.Error("README.md does not show examples/demo/main.tf as it is")
+	for readme, file := range map[string]string{"../README.md": "demo/main.tf", module + "/README.md": module + "/examples/complete/main.tf"} {
+		if !strings.Contains(read(t, file), firstExample(t, readme)) {
+			t.Errorf("%s does not show %s as it is", readme, file)
+		}
 	}
 }
 
 // firstExample is what a reader pastes.
-func firstExample(t *testing.T) string {
+func firstExample(t *testing.T, readme string) string {
 	t.Helper()
-	_, after, _ := strings.Cut(read(t, "../README.md"), "```terraform\n")
-	text, _, _ := strings.Cut(after, "```\n")
+	_, after, _ := strings.Cut(read(t, readme), "```terraform\n")
+	text, _, ok := strings.Cut(after, "```\n")
+	if !ok {
+		t.Fatalf("%s has no example", readme)
+	}
 	return text
 }
 
@@ -41,7 +45,7 @@ func TestAccReadme(t *testing.T) {
 echo "$*" >>calls
 case "$1 $2" in
 "release view") grep -qxF "$3" released ;;
-"release create") [ ! -e down ] && echo "$3" >>released ;;
+"release create") [ ! -s down ] && echo "$3" >>released ;;
 esac
 `
 	create := func(release string) string {
@@ -98,37 +102,30 @@ esac
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, 0)
-			bin := t.TempDir()
-			s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"))
-			put := func(file, text string) {
-				if err := os.WriteFile(filepath.Join(bin, file), []byte(text), 0o700); err != nil {
-					t.Fatal(err)
-				}
+			s.env = append(s.env, "PATH="+s.dir+":"+os.Getenv("PATH"))
+			if err := os.WriteFile(filepath.Join(s.dir, "gh"), []byte("#!/bin/sh\n"+gh), 0o700); err != nil {
+				t.Fatal(err)
 			}
-			put("gh", "#!/bin/sh\n"+gh)
-			put("released", "")
-			s.write("main.tf", firstExample(t))
+			s.write("released", "")
+			example := firstExample(t, "../README.md")
+			s.write("main.tf", example)
 			for i, step := range steps {
-				put("calls", "")
-				if step.down {
-					put("down", "")
-				} else if err := os.Remove(filepath.Join(bin, "down")); err != nil && !errors.Is(err, os.ErrNotExist) {
-					t.Fatal(err)
-				}
+				s.write("calls", "")
+				s.write("down", strings.Repeat("x", map[bool]int{true: 1}[step.down]))
 				if step.lost {
 					if err := os.Remove(filepath.Join(s.dir, "terraform.tfstate")); err != nil {
 						t.Fatal(err)
 					}
 				}
 				if step.edit {
-					s.write("main.tf", strings.Replace(firstExample(t), "Document ${var.release}", "Document v1 [simulate: 2s]", 1))
+					s.write("main.tf", strings.Replace(example, "Document ${var.release}", "Document v1 [simulate: 2s]", 1))
 				}
 				args := []string{"-var=release=" + step.release}
 				if step.option != "" {
 					args = append(args, step.option+"=agent_job.docs")
 				}
 				shown, ok := s.try(append([]string{"apply", "-auto-approve"}, args...)...)
-				calls, err := os.ReadFile(filepath.Join(bin, "calls"))
+				calls, err := os.ReadFile(filepath.Join(s.dir, "calls"))
 				counts := s.service.Counts()
 				if diff := cmp.Diff(step.calls, string(calls)); ok == step.fails || err != nil || diff != "" || counts.Create != step.jobs {
 					t.Fatalf("step %d: green: %t, %v, %+v, calls of gh (-want +got):\n%s\n%s", i+1, ok, err, counts, diff, shown)

@@ -14,7 +14,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -34,9 +33,11 @@ import (
 const (
 	root   = "../../.." // the repository
 	canary = "canary_2b7e"
+
+	badLink = "this gets a link that is refused"
 )
 
-// What TestMain found and installed: the tests use the two CLI configurations that `make install` names.
+// What TestMain found and installed: the tests use the two CLI configurations that `make install` writes.
 var (
 	cli                   tfcli.CLI
 	withoutInit, withInit string
@@ -71,15 +72,10 @@ func install(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	var installed bytes.Buffer
-	if err = tfcli.InstallForUser(ctx, dir, &installed); err != nil {
+	withoutInit, withInit = filepath.Join(dir, "override.tfrc"), filepath.Join(dir, "mirror.tfrc")
+	if err = tfcli.InstallForUser(ctx, dir, io.Discard); err != nil {
 		return err
 	}
-	files := regexp.MustCompile(`(?m)^export TF_CLI_CONFIG_FILE='(.*)'$`).FindAllStringSubmatch(installed.String(), -1)
-	if len(files) != 2 {
-		return fmt.Errorf("not two files in:\n%s", &installed)
-	}
-	withoutInit, withInit = files[0][1], files[1][1]
 	_, _ = fmt.Fprintf(io.Discard, "%p %p", plugin.Serve, agent.New) // else Go takes results of an earlier provider from its cache
 	return nil
 }
@@ -105,8 +101,12 @@ func start(t *testing.T, jobs time.Duration) *trial {
 			t.Fatal(err)
 		}
 	}
-	service := simulator.New(simulator.Options{Key: canary, Script: func(string, int) simulator.Script {
-		return simulator.Script{Duration: jobs}
+	service := simulator.New(simulator.Options{Key: canary, Script: func(prompt string, _ int) simulator.Script {
+		script := simulator.Script{Duration: jobs}
+		if prompt == badLink {
+			script.Extra = map[string]any{"prLink": "https://github.com/example/docs/pull?a&b"}
+		}
+		return script
 	}})
 	server := httptest.NewServer(service)
 	dir := t.TempDir()

@@ -31,9 +31,8 @@ type red struct {
 	name   string
 	first  string // before; empty: there is no job yet
 	second string // with -replace, in an apply whose state is then lost
-	isLost bool   // the state has forgotten the job
-	isGone bool   // the service has
-	taint  bool
+	setup  string // a command about it, such as state rm
+	isGone bool   // the service has forgotten the job
 	block  string // fails
 	error  string
 
@@ -85,7 +84,6 @@ var waysOut = []red{
 		name: "failed_protected", block: fails + protected, error: failed, guide: "state rm", ways: []string{`set on_failure = "warn"`},
 		then: fails + protected + kept, want: [][]string{{fails}},
 	},
-	{name: "failed_protected_given_up", block: fails + protected, error: failed, guide: "state rm", ways: []string{givingUp}, want: [][]string{{fails}, {fails}}},
 	{name: "failed_unrecorded", block: fails + unrecorded, error: failed, ways: []string{untainted, replaced}, want: [][]string{{fails}, {fails}}},
 
 	{name: "timeout", block: hangs + short, error: running, ways: []string{"the next apply keeps the job"}, want: [][]string{{hangs}}},
@@ -115,15 +113,15 @@ var waysOut = []red{
 	},
 
 	{
-		name: "other_prompt", first: atWork, isLost: true, block: "other", error: otherPrompt, ways: []string{"restore its prompt and apply"},
+		name: "other_prompt", first: atWork, setup: "state rm", block: "other", error: otherPrompt, ways: []string{"restore its prompt and apply"},
 		then: works, want: [][]string{{works}},
 	},
 	{
-		name: "other_prompt_tainted", first: atWork, taint: true, block: "other" + createFirst, error: otherPrompt, ways: []string{"Once the job has finished, apply again"},
+		name: "other_prompt_tainted", first: atWork, setup: "taint", block: "other" + createFirst, error: otherPrompt, ways: []string{"Once the job has finished, apply again"},
 		want: [][]string{{"other"}, {works}},
 	},
 	{
-		name: "other_prompt_triggers", first: atWork, isLost: true, block: "other", error: otherPrompt, ways: []string{"change triggers"},
+		name: "other_prompt_triggers", first: atWork, setup: "state rm", block: "other", error: otherPrompt, ways: []string{"change triggers"},
 		then: "other" + triggered, want: [][]string{{"other"}, {works}},
 	},
 	{name: "other_job", first: "first", second: "second", block: "second", error: otherJob, ways: []string{removed, imported}, want: [][]string{{"first"}, {"second"}}},
@@ -147,9 +145,9 @@ var waysOutIfGone = []red{
 }
 
 var waysOutIfGoneAndLost = []red{
-	{name: "gone_and_lost", first: "first", isGone: true, isLost: true, block: "first", error: foreign, ways: []string{givingUp}, want: [][]string{{"first"}}},
+	{name: "gone_and_lost", first: "first", isGone: true, setup: "state rm", block: "first", error: foreign, ways: []string{givingUp}, want: [][]string{{"first"}}},
 	{
-		name: "gone_and_tainted_unrecorded", first: "first" + unrecorded, isGone: true, taint: true, block: "first" + unrecorded, error: foreign, ways: []string{untainted, replaced},
+		name: "gone_and_tainted_unrecorded", first: "first" + unrecorded, isGone: true, setup: "taint", block: "first" + unrecorded, error: foreign, ways: []string{untainted, replaced},
 		want: [][]string{{"first"}},
 	},
 }
@@ -183,13 +181,10 @@ func playWaysOut(t *testing.T, all []red) {
 
 	configure(func(r red) string { return r.first })
 	s.call("apply", "-auto-approve")
-	options, lost := []string{"apply", "-auto-approve"}, ""
+	options := []string{"apply", "-auto-approve"}
 	for _, r := range all {
 		if r.second != "" {
 			options = append(options, "-replace="+address(r))
-		}
-		if r.isLost {
-			lost += " " + address(r)
 		}
 	}
 	if len(options) > 2 {
@@ -201,12 +196,9 @@ func playWaysOut(t *testing.T, all []red) {
 		s.call(options...)
 		s.write("terraform.tfstate", string(before))
 	}
-	if lost != "" {
-		s.shell("terraform state rm" + lost)
-	}
 	for _, r := range all {
-		if r.taint {
-			s.shell("terraform taint " + address(r))
+		if r.setup != "" {
+			s.shell("terraform " + r.setup + " " + address(r))
 		}
 	}
 	for _, j := range s.service.Jobs() {

@@ -4,12 +4,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,18 +12,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
-const (
-	exchange = "called the agent service" // in the log
-	oneJob   = `
-terraform {
-  required_providers {
-    agent = { source = "agentjobs/agent" }
-  }
-}
-resource "agent_job" "this" {
-  name   = "job"
-  prompt = `
-)
+const exchange = "called the agent service" // in the log
 
 // What only main passes to the provider reaches it: the environment, the version, the levels of the log, and what it knows
 // of the CLI. A job of another state is none of the plans', so each of them would send.
@@ -45,7 +28,10 @@ func TestAccWiring(t *testing.T) {
 		shown := s.call(append(strings.Fields(command), "-json")...)
 		return strings.Count(shown, `"summary":"Journal on the runner's disk"`), strings.Count(shown, exchange)
 	}
-	s.write("main.tf", oneJob+"\"write\"\n}\n")
+	job := func(prompt string) string {
+		return setup(t) + "resource \"agent_job\" \"this\" {\n  name   = \"job\"\n  prompt = \"" + prompt + "\"\n}\n"
+	}
+	s.write("main.tf", job("write"))
 	if warnings, exchanges := call("apply -auto-approve -state=other.tfstate", "CI=true"); warnings != 1 || exchanges > 0 {
 		t.Errorf("an apply on a runner warns %d times, and logs %d exchanges", warnings, exchanges)
 	}
@@ -55,7 +41,7 @@ func TestAccWiring(t *testing.T) {
 		t.Errorf("User-Agent %q, want %s", agent, want)
 	}
 
-	s.write("main.tf", oneJob+"\"write more\"\n}\n")
+	s.write("main.tf", job("write more"))
 	for _, variable := range tfcli.RunnerVariables() {
 		if warnings, _ := call("plan", variable+"=1"); warnings != 1 {
 			t.Errorf("with %s, a plan warns %d times that the journal goes with the runner", variable, warnings)
@@ -66,49 +52,5 @@ func TestAccWiring(t *testing.T) {
 	}
 	if _, exchanges := call("plan -state=other.tfstate", "TF_LOG_PROVIDER=debug", "TF_LOG_PROVIDER_AGENT=error"); exchanges > 0 {
 		t.Errorf("the log has %d exchanges, although only errors of this provider were asked for", exchanges)
-	}
-}
-
-// A CLI uses the process that waits for a debugger, as CONTRIBUTING.md says, and that writes no log that nobody asked for.
-//
-// Red without: SilenceUnreadLog in main.
-func TestAccDebug(t *testing.T) {
-	t.Parallel()
-	s := start(t, 0)
-	found, err := filepath.Glob(filepath.Join(filepath.Dir(withoutInit), "mirror", "registry.terraform.io", tfcli.Source, "*", "*", "*"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%q, %v", found, err)
-	}
-	var log bytes.Buffer
-	plugin := exec.CommandContext(t.Context(), found[0], "-debug")
-	plugin.Env, plugin.Stderr = append(cli.Command(t.Context(), s.config).Env, s.env...), &log
-	stdout, err := plugin.StdoutPipe()
-	if err = errors.Join(err, plugin.Start()); err != nil {
-		t.Fatal(err)
-	}
-	attach, lines := "", bufio.NewScanner(stdout)
-	for attach == "" && lines.Scan() {
-		attach = strings.TrimSpace(lines.Text())
-		if !strings.HasPrefix(attach, "TF_REATTACH_PROVIDERS=") {
-			attach = ""
-		}
-	}
-	if attach = strings.ReplaceAll(attach, "'", ""); cli.Product == tfcli.Tofu {
-		attach = strings.ReplaceAll(attach, "registry.terraform.io", "registry.opentofu.org")
-	}
-	s.env = []string{attach} // the process has the rest
-	s.write("main.tf", oneJob+"\"write\"\n}\n")
-	s.apply()
-	s.expect([]string{"write"})
-	if canInterrupt {
-		_ = plugin.Process.Signal(os.Interrupt)
-	} else {
-		_ = plugin.Process.Kill()
-	}
-	for lines.Scan() { // until it has ended
-	}
-	_ = plugin.Wait()
-	if strings.Contains(log.String(), `"@module"`) {
-		t.Errorf("it logs:\n%s", &log)
 	}
 }
