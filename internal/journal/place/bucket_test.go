@@ -4,8 +4,6 @@
 package place
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"slices"
@@ -13,58 +11,10 @@ import (
 	"testing"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
-
-// Only the store's own words say that there is nothing.
-func TestS3_responses(t *testing.T) {
-	f := fakes3.New(t)
-	s := parse(t, f.URL).Open("scope", new(cli.Process))
-	for _, status := range []int{http.StatusNotFound, http.StatusForbidden} { // without a body, or about another thing
-		f.SetHook(func(*http.Request) int { return status })
-		for op, err := range storetest.Ops(t, s, "a") {
-			if err == nil || errors.Is(err, store.ErrConflict) {
-				t.Errorf("%d: %s: %v", status, op, err)
-			}
-		}
-	}
-	f.SetHook(func(*http.Request) int { return http.StatusOK })
-	for op, err := range storetest.Ops(t, s, "a") {
-		if err == nil {
-			t.Errorf("a proxy's empty response is good enough for %s", op)
-		}
-	}
-}
-
-// A listing that another server may have sent, or that lacks what follows, says nothing.
-func TestBucket_foreignListings(t *testing.T) {
-	fakes3.New(t) // nothing else of AWS remains
-	t.Setenv("ARM_SAS_TOKEN", "sig=canary")
-	const page = `<ListBucketResult><Name>bucket</Name>%s</ListBucketResult>`
-	for _, test := range []struct {
-		url, page string
-		status    int
-	}{
-		{"s3://bucket?region=r", fmt.Sprintf(page, ""), http.StatusTemporaryRedirect},
-		{"azblob://account/container", `<EnumerationResults><Blobs></Blobs></EnumerationResults>`, http.StatusTemporaryRedirect},
-		{"s3://bucket?region=r", fmt.Sprintf(page, "<IsTruncated>true</IsTruncated>"), http.StatusOK},
-	} {
-		requests := 0
-		s := parse(t, test.url).Open("scope", &cli.Process{Network: storetest.Network(func(r *http.Request) (*http.Response, error) {
-			if strings.HasPrefix(r.URL.Host, "foreign") {
-				t.Errorf("followed to %s with %v", r.URL, r.Header)
-			}
-			requests++
-			return storetest.Response(test.status, test.page, "Location", "https://foreign.example.com"), nil
-		})})
-		if names, err := s.List(t.Context()); err == nil || requests != 1 {
-			t.Errorf("%s: %v, %v after %d requests", test.url, names, err, requests)
-		}
-	}
-}
 
 // A store that ignores a condition is not used. Nor is one that does not accept the version which it, or a proxy, has named: it could not
 // record what is sent.

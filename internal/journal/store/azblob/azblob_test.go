@@ -70,21 +70,21 @@ func (f *fakeBlobs) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// openBlobs opens a store in a container. The environment has the credentials.
-func openBlobs(t *testing.T) (*fakeBlobs, store.Store) {
+// openBlobs opens a store in a container, with a SAS token.
+func openBlobs(t *testing.T, network http.RoundTripper) store.Store {
 	t.Helper()
+	setAzure(t, map[string]string{"ARM_SAS_TOKEN": "?sv=2024-11-04&sp=rwdl&sig=canary"})
 	c, path, err := storetest.AtURL(Kind(), "devstate", "ci-state/a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := new(fakeBlobs)
-	return f, bucket.New(c, path+"/", "scope", f)
+	return bucket.New(c, path+"/", "scope", network)
 }
 
 // As whom the requests are sent is in TestAzure_credentials.
 func TestAzureBlob_requests(t *testing.T) {
-	setAzure(t, map[string]string{"ARM_SAS_TOKEN": "?sv=2024-11-04&sp=rwdl&sig=canary"})
-	f, s := openBlobs(t)
+	f := new(fakeBlobs)
+	s := openBlobs(t, f)
 	storetest.Write(t, s, storetest.New("first"), "old")
 	if text := storetest.Write(t, s, storetest.Want(t, s, "first", "text"), "new"); text.Version != `"0x2"` {
 		t.Errorf("version %s", text.Version)
@@ -102,29 +102,26 @@ func TestAzureBlob_requests(t *testing.T) {
 
 // Only the store itself can say that there is nothing, or that a condition is not met, and only a listing lists.
 func TestAzureBlob_responses(t *testing.T) {
+	storetest.Foreign(t, func(network storetest.Network) store.Store { return openBlobs(t, network) })
 	for what, test := range map[string]struct {
 		status                    int
 		code                      string
 		missing, conflict, denied bool
 	}{
-		"no blob":             {status: 404, code: "BlobNotFound", missing: true, conflict: true},
-		"no container":        {status: 404, code: "ContainerNotFound"},
-		"404 of another kind": {status: 404},
-		"another blob":        {status: 412, code: "ConditionNotMet", conflict: true},
-		"a blob":              {status: 409, code: "BlobAlreadyExists", conflict: true},
-		"lease":               {status: 412, code: "LeaseIdMissing"},
-		"unknown":             {status: 403, code: "AuthenticationFailed"},
-		"denied":              {status: 403, code: "AuthorizationPermissionMismatch", denied: true},
-		"network":             {status: 403, code: "AuthorizationFailure"},
-		"empty":               {status: 200},
-		"lost":                {},
+		"no blob":      {status: 404, code: "BlobNotFound", missing: true, conflict: true},
+		"no container": {status: 404, code: "ContainerNotFound"},
+		"another blob": {status: 412, code: "ConditionNotMet", conflict: true},
+		"a blob":       {status: 409, code: "BlobAlreadyExists", conflict: true},
+		"lease":        {status: 412, code: "LeaseIdMissing"},
+		"unknown":      {status: 403, code: "AuthenticationFailed"},
+		"denied":       {status: 403, code: "AuthorizationPermissionMismatch", denied: true},
+		"network":      {status: 403, code: "AuthorizationFailure"},
+		"lost":         {},
 	} {
-		setAzure(t, map[string]string{"ARM_SAS_TOKEN": "sig=canary"})
-		f, s := openBlobs(t)
-		f.hook = func(w http.ResponseWriter) {
+		s := openBlobs(t, &fakeBlobs{hook: func(w http.ResponseWriter) {
 			w.Header().Set("X-Ms-Error-Code", test.code)
 			w.WriteHeader(test.status)
-		}
+		}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if test.status == 0 {
 			cancel()
