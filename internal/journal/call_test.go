@@ -137,63 +137,58 @@ func TestLook_endless(t *testing.T) {
 	})
 }
 
-// However a write fails, nothing is sent after it, and what was there is put back, so that the next run need not wait; a request or
-// response that is lost once, or that a library repeats, does not matter to an outcome. (S04)
+// However a write fails, or is cancelled, nothing is sent after it, and what was there is put back, so that the next run need not wait; a
+// request or response that is lost once, or that a library repeats, does not matter to an outcome. If no read confirms a response or a
+// conflict, the claim may be the call's own, which it takes back. (S04)
 func TestCall_faults(t *testing.T) {
 	sent, marked := []string{"claim create", "job-2 create"}, []string{"claim unsent create", "claim create", "job-2 create"}
 	for name, row := range map[string]struct {
-		isLocal bool
 		puts    []Fault
+		get     Fault // the first
 		wrote   []string
+		isLocal bool
 	}{
-		"none":                           {false, nil, sent},
-		"none, in a folder":              {true, nil, marked},
-		"no request arrives at first":    {false, []Fault{LostRequest, LostRequest, LostRequest}, []string{"free"}},
-		"the claim's response is lost":   {false, []Fault{LostResponse}, sent},
-		"the claim is repeated":          {false, []Fault{Repeated}, sent},
-		"the claim arrives late":         {false, []Fault{Late}, []string{"free"}},
-		"a conflict does not show":       {false, []Fault{conflicts, conflicts}, sent},
-		"the store hangs":                {false, []Fault{Hangs}, []string{"free"}},
-		"the mark does not arrive":       {true, []Fault{None, LostRequest}, []string{"claim unsent create", "free"}},
-		"the mark's response is lost":    {true, []Fault{None, LostResponse}, marked},
-		"the mark arrives late":          {true, []Fault{None, Late}, []string{"claim unsent create", "free"}},
-		"the outcome's response is lost": {false, []Fault{None, LostResponse}, sent},
-		"the outcome is repeated":        {false, []Fault{None, Repeated}, sent},
-		"the outcome arrives late":       {false, []Fault{None, Late}, sent},
+		"none":                                 {wrote: sent},
+		"none, in a folder":                    {wrote: marked, isLocal: true},
+		"no request arrives at first":          {puts: []Fault{LostRequest, LostRequest, LostRequest}, wrote: []string{"free"}},
+		"the claim's response is lost":         {puts: []Fault{LostResponse}, wrote: sent},
+		"… and that of a read, too":            {puts: []Fault{LostResponse}, get: LostRequest, wrote: []string{"claim create", "free"}},
+		"the claim is repeated":                {puts: []Fault{Repeated}, wrote: sent},
+		"… and the response of a read is lost": {puts: []Fault{Repeated}, get: LostRequest, wrote: []string{"claim create", "free"}},
+		"the claim arrives late":               {puts: []Fault{Late}, wrote: []string{"free"}},
+		"a conflict does not show":             {puts: []Fault{conflicts, conflicts}, wrote: sent},
+		"the store hangs":                      {puts: []Fault{Hangs}, wrote: []string{"free"}},
+		"the CLI cancels while it is recorded": {puts: []Fault{cancels}, wrote: []string{"free"}},
+		"the mark does not arrive":             {puts: []Fault{None, LostRequest}, wrote: []string{"claim unsent create", "free"}, isLocal: true},
+		"the mark's response is lost":          {puts: []Fault{None, LostResponse}, wrote: marked, isLocal: true},
+		"the mark arrives late":                {puts: []Fault{None, Late}, wrote: []string{"claim unsent create", "free"}, isLocal: true},
+		"the outcome's response is lost":       {puts: []Fault{None, LostResponse}, wrote: sent},
+		"the outcome is repeated":              {puts: []Fault{None, Repeated}, wrote: sent},
+		"the outcome arrives late":             {puts: []Fault{None, Late}, wrote: sent},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := NewWorld()
-				j, c := w.open("2")
-				c.Local, c.Fault = row.isLocal, times("put", row.puts...)
-				call := j.Begin(t.Context(), create("n", "x"))
-				if err := call.Claim(); err == nil {
-					if err = call.BeforeBody(); err == nil {
-						call.Accepted("job-2")
-					} else {
-						call.Withdrawn()
-					}
-				}
-				j.process.Drain(t.Context())
-				time.Sleep(2 * c.Delay) // a late claim must not undo what was put back
-				w.wrote(t, row.wrote...)
-			})
-		})
-	}
-}
-
-// A response, or a conflict, that nothing confirms leaves a claim that may be the call's own, which it takes back.
-func TestCall_lostTwice(t *testing.T) {
-	for _, f := range []Fault{LostResponse, Repeated} {
-		synctest.Test(t, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			w := NewWorld()
-			j, c := w.open("1")
-			puts, gets := times("put", f), times("get", LostRequest)
-			c.Fault = func(op string) Fault { return max(puts(op), gets(op)) }
-			if err := j.Begin(t.Context(), create("n", "x")).Claim(); err == nil {
-				t.Error("claimed")
+			j, c := w.open("2")
+			ctx, cancel := context.WithCancel(t.Context())
+			puts, gets := times("put", row.puts...), times("get", row.get)
+			c.Local, c.Fault = row.isLocal, func(op string) Fault {
+				f := max(puts(op), gets(op))
+				if f == cancels {
+					cancel()
+				}
+				return f
 			}
-			w.wrote(t, "claim create", "free")
+			call := j.Begin(ctx, create("n", "x"))
+			if err := call.Claim(); err == nil {
+				if err = call.BeforeBody(); err == nil {
+					call.Accepted("job-2")
+				} else {
+					call.Withdrawn()
+				}
+			}
+			j.process.Drain(t.Context())
+			time.Sleep(2 * c.Delay) // a late claim must not undo what was put back
+			w.wrote(t, row.wrote...)
 		})
 	}
 }
@@ -359,22 +354,6 @@ func TestCall_outcomeIsRetried(t *testing.T) {
 			}
 			cancel()
 		}
-	})
-}
-
-// What the CLI cancels while it is being recorded is not sent, and no later run waits for it.
-func TestClaim_cancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := NewWorld()
-		j, c := w.open("1")
-		ctx, cancel := context.WithCancel(t.Context())
-		call := j.Begin(ctx, create("n", "x"))
-		c.Fault = func(string) Fault { cancel(); return None }
-		if err := call.Claim(); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		j.process.Drain(t.Context())
-		w.wrote(t, "free")
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -128,6 +129,7 @@ const (
 	Hangs     // until the client gives up
 	denied    // to these credentials
 	conflicts // as a write that is in progress, and not seen yet
+	cancels   // the call, before the access
 )
 
 var errFault = errors.New("a fault")
@@ -183,7 +185,7 @@ func (s *Store) access(ctx context.Context, op string, do func() error) error {
 	case Hangs:
 		_ = sleep.For(ctx, time.Hour)
 		return context.Cause(ctx)
-	case None:
+	case None, cancels:
 	}
 	return do()
 }
@@ -288,6 +290,12 @@ func (w *World) accepted(t *testing.T, run string, names ...string) {
 		claim(t, j, create(name, "x")).Accepted("job-" + name)
 	}
 	w.history = nil
+}
+
+// inBubble runs a row of a table on a clock of its own.
+func inBubble(t *testing.T, name string, row func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, row) })
 }
 
 // want compares what happened with what should.
