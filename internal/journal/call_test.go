@@ -16,7 +16,7 @@ import (
 
 // A process proves once that the store honours conditions. (S03)
 func TestCall_prove(t *testing.T) {
-	j, c := NewWorld().open("1")
+	j, c := new(World).open("1")
 	c.Fault = times("prove", LostRequest)
 	for _, isProven := range []bool{false, true, true} {
 		if err := j.Begin(t.Context(), create("n", "x")).Prove(); isProven != (err == nil) {
@@ -46,7 +46,7 @@ func TestAsOfNow(t *testing.T) {
 		{has("K", theirs, claimed(dead, "J")), "J message?"},
 		{has("", empty, claimed(alive, "J")), "claim message"},
 	} {
-		w := NewWorld()
+		w := new(World)
 		w.End(dead)
 		j, _ := w.open("me")
 		before := short(row.record)
@@ -71,39 +71,38 @@ func TestLook_N06_waits(t *testing.T) {
 		"X16 the call is cancelled": {func(*Entry) {}, "", 10 * time.Second},
 		"the store has vanished":    {func(*Entry) {}, "", opTimeout},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := NewWorld()
-				first, _ := w.open("1")
-				r := *claim(t, first, create("n", "x")).record
-				row.change(r.Claim)
-				w.write(t, &r)
+		inBubble(t, name, func(t *testing.T) {
+			w := new(World)
+			first, _ := w.open("1")
+			r := *claim(t, first, create("n", "x")).record
+			row.change(r.Claim)
+			w.write(t, &r)
 
-				j, ops := w.open("2")
-				ctx := t.Context()
-				switch name {
-				case "X16 the call is cancelled":
-					short, cancel := context.WithTimeout(ctx, row.after)
-					defer cancel()
-					ctx = short
-				case "another claim follows":
-					time.AfterFunc(30*time.Second, func() {
-						later := r
-						later.Claim = &Entry{ID: claimID, Sender: r.Claim.Sender, SentAt: time.Now(), Deadline: time.Now().Add(61 * time.Second)}
-						w.write(t, &later)
-					})
-				case "the store has vanished":
-					ops.Fault = times("get", Hangs)
-				}
-				began := time.Now()
-				got, err := j.Begin(ctx, create("n", "x")).Look(ctx)
-				if (row.want == "") != (err != nil) || err == nil && short(got) != row.want {
-					t.Errorf("%+v, %v", got, err)
-				}
-				if waited := time.Since(began); waited < row.after || waited > row.after+pollInterval {
-					t.Errorf("waited %v", waited)
-				}
-			})
+			j, ops := w.open("2")
+			ctx := t.Context()
+			switch name {
+			case "X16 the call is cancelled":
+				short, cancel := context.WithTimeout(ctx, row.after)
+				defer cancel()
+				ctx = short
+			case "another claim follows":
+				time.AfterFunc(30*time.Second, func() {
+					later := r
+					claimed("1", "")(&later)
+					later.Claim.Deadline = later.Claim.Deadline.Add(time.Second)
+					w.write(t, &later)
+				})
+			case "the store has vanished":
+				ops.Fault = times("get", Hangs)
+			}
+			began := time.Now()
+			got, err := j.Begin(ctx, create("n", "x")).Look(ctx)
+			if (row.want == "") != (err != nil) || err == nil && short(got) != row.want {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if waited := time.Since(began); waited < row.after || waited > row.after+pollInterval {
+				t.Errorf("waited %v", waited)
+			}
 		})
 	}
 }
@@ -113,7 +112,7 @@ func TestLook_N06_waits(t *testing.T) {
 // Red without: taken in Look.
 func TestLook_endless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := NewWorld()
+		w := new(World)
 		w.write(t, has("J", released))
 		j, ops := w.open("1")
 		ops.Fault = func(op string) Fault {
@@ -167,7 +166,7 @@ func TestCall_faults(t *testing.T) {
 		"the outcome arrives late":             {puts: []Fault{None, Late}, wrote: sent},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			w := NewWorld()
+			w := new(World)
 			j, c := w.open("2")
 			ctx, cancel := context.WithCancel(t.Context())
 			puts, gets := times("put", row.puts...), times("get", row.get)
@@ -196,7 +195,7 @@ func TestCall_faults(t *testing.T) {
 // What was there is put back: a request without an effect must not cost the name its job. (S05)
 func TestWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := NewWorld()
+		w := new(World)
 		w.accepted(t, "1", "n")
 		j, c := w.open("2")
 		call := claim(t, j, message("n", "job-n", "y"))
@@ -261,23 +260,21 @@ func TestCall_lostToAnother(t *testing.T) {
 			return c.Problem()
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := NewWorld()
-				j, c := w.open("2")
-				c.Local = name == "a mark"
-				call := j.Begin(t.Context(), create("n", "x"))
-				if err := call.Claim(); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(time.Hour)
-				w.accepted(t, "3", "n")
-				if err := end(t, call); !errors.Is(err, ErrTaken) {
-					t.Error(err)
-				}
-				w.wrote(t)
-				j.process.Drain(t.Context())
-			})
+		inBubble(t, name, func(t *testing.T) {
+			w := new(World)
+			j, c := w.open("2")
+			c.Local = name == "a mark"
+			call := j.Begin(t.Context(), create("n", "x"))
+			if err := call.Claim(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+			w.accepted(t, "3", "n")
+			if err := end(t, call); !errors.Is(err, ErrTaken) {
+				t.Error(err)
+			}
+			w.wrote(t)
+			j.process.Drain(t.Context())
 		})
 	}
 }
@@ -287,7 +284,7 @@ func TestBeforeBody_late(t *testing.T) {
 	for _, isLocal := range []bool{true, false} {
 		for after, want := range map[time.Duration]error{40 * time.Second: nil, 41 * time.Second: errLate} {
 			synctest.Test(t, func(t *testing.T) {
-				j, c := NewWorld().open("1")
+				j, c := new(World).open("1")
 				c.Local = isLocal
 				call := j.Begin(t.Context(), create("n", "x"))
 				if err := call.Claim(); err != nil {
@@ -314,35 +311,33 @@ func TestCall_outcomeIsRetried(t *testing.T) {
 		"unknown":   {(*Call).Unknown, "create?"},
 		"withdrawn": {(*Call).Withdrawn, "free"},
 	} {
-		t.Run(outcome, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := NewWorld()
-				j, c := w.open("1")
-				ctx, cancel := context.WithCancel(t.Context())
-				call := claim(t, j, create("n", "x"))
-				call.ctx = ctx
-				cancel()
-				c.Fault = times("put", LostRequest, Hangs, LostRequest)
-				row.end(call)
-				if got := call.Problem(); !errors.Is(got, errFault) {
-					t.Errorf("problem: %v", got)
-				}
-				want(t, "not stored", w.record(t), "claim create")
-				began := time.Now()
-				j.process.Drain(t.Context())
-				if waited := time.Since(began); waited < 15*time.Second || waited > 20*time.Second {
-					t.Errorf("held for %v", waited)
-				}
-				want(t, "stored", w.record(t), row.want)
-				synctest.Wait()
-				if err := call.Problem(); err != nil {
-					t.Error(err)
-				}
-			})
+		inBubble(t, outcome, func(t *testing.T) {
+			w := new(World)
+			j, c := w.open("1")
+			ctx, cancel := context.WithCancel(t.Context())
+			call := claim(t, j, create("n", "x"))
+			call.ctx = ctx
+			cancel()
+			c.Fault = times("put", LostRequest, Hangs, LostRequest)
+			row.end(call)
+			if got := call.Problem(); !errors.Is(got, errFault) {
+				t.Errorf("problem: %v", got)
+			}
+			want(t, "not stored", w.record(t), "claim create")
+			began := time.Now()
+			j.process.Drain(t.Context())
+			if waited := time.Since(began); waited < 15*time.Second || waited > 20*time.Second {
+				t.Errorf("held for %v", waited)
+			}
+			want(t, "stored", w.record(t), row.want)
+			synctest.Wait()
+			if err := call.Problem(); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		j, c := NewWorld().open("1")
+		j, c := new(World).open("1")
 		call := claim(t, j, create("n", "x"))
 		c.Fault = func(string) Fault { return LostRequest }
 		call.Accepted("job-1")
@@ -358,7 +353,7 @@ func TestCall_outcomeIsRetried(t *testing.T) {
 }
 
 func TestAdopt(t *testing.T) {
-	w := NewWorld()
+	w := new(World)
 	w.write(t, has("J", theirs, released, left("me")))
 	j, _ := w.open("me")
 	call := j.Begin(t.Context(), create("n", "x"))
@@ -373,7 +368,7 @@ func TestAssign(t *testing.T) {
 	for before, record := range map[string]*Record{
 		"nothing": nil, "an unknown create": has("", unknown), "another job": has("job-1", theirs), "released": has("J", theirs, released, left("me")),
 	} {
-		w := NewWorld()
+		w := new(World)
 		w.write(t, record)
 		j, c := w.open("me")
 		call := j.Begin(t.Context(), message("n", "J", "y"))
@@ -416,7 +411,7 @@ func TestDamagedRecord(t *testing.T) {
 		texts = append(texts, string(text))
 	}
 	for _, text := range texts {
-		w := NewWorld()
+		w := new(World)
 		w.put(t, "n", text)
 		j, _ := w.open("1")
 		call := j.Begin(t.Context(), create("n", "x"))

@@ -31,7 +31,7 @@ func peek(t *testing.T, j *Journal, name string) string {
 
 // A plan lists once, however many resources ask, reads only what is there, and writes nothing. (S02)
 func TestPlan_accesses(t *testing.T) {
-	w := NewWorld()
+	w := new(World)
 	w.accepted(t, "1", "a", "b")
 	j, c := w.open("2")
 	interrupted, cancel := context.WithCancel(t.Context())
@@ -67,7 +67,7 @@ func TestPlan_faults(t *testing.T) {
 		"may not list, a record is lost": {denied, LostRequest, "error, error", "list get get"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := NewWorld()
+			w := new(World)
 			w.accepted(t, "1", "a")
 			j, c := w.open("2")
 			c.Fault = func(op string) Fault { return map[string]Fault{"list": row.list, "get": row.get}[op] }
@@ -79,7 +79,7 @@ func TestPlan_faults(t *testing.T) {
 
 func TestAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := NewWorld()
+		w := new(World)
 		w.accepted(t, "1", "b", "a")
 		alive, _ := w.open("2")
 		claim(t, alive, create("c", "x"))
@@ -104,7 +104,7 @@ func TestAll(t *testing.T) {
 }
 
 func TestLastRequest(t *testing.T) {
-	w := NewWorld()
+	w := new(World)
 	w.write(t, has("J", released))
 	j, _ := w.open("me")
 	for job, id := range map[string]string{"J": lastID, "K": ""} {

@@ -44,7 +44,7 @@ func FuzzRecord(f *testing.F) {
 		if r.Project != "p" || r.Name != "n" {
 			t.Fatalf("the record of %q, %q", r.Project, r.Name)
 		}
-		j, _ := NewWorld().open("1")
+		j, _ := new(World).open("1")
 		for _, ended := range []bool{false, true} {
 			j.process.Ended = func(cli.ProcessID) bool { return ended }
 			after := *j.asOfNow(r)

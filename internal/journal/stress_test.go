@@ -64,7 +64,7 @@ func request(name, job string) send.Request {
 }
 
 func newGame(t *testing.T, seed uint64, isLocal bool) *game {
-	return &game{World: journal.NewWorld(), t: t, seed: seed, isLocal: isLocal, accepted: map[string][]string{}}
+	return &game{World: new(journal.World), t: t, seed: seed, isLocal: isLocal, accepted: map[string][]string{}}
 }
 
 func (g *game) join(run int, rate float64) *player {

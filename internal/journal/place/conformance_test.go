@@ -141,40 +141,33 @@ func denying(at string, p storetest.Place) func(*testing.T, string, string) stor
 	}
 }
 
-// client reaches the server of a URL without the code that is tested here, and names the bucket.
-func client(t *testing.T, at string) (_ *s3.Client, bucket string) {
+// locked makes a bucket that keeps each version for a day, at the server of a URL, without the code that is tested here.
+func locked(t *testing.T, at string) (made string) {
 	t.Helper()
 	parsed, err := url.Parse(at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	loaded, err := config.LoadDefaultConfig(t.Context(), config.WithRegion(parsed.Query().Get("region")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s3.NewFromConfig(loaded, func(o *s3.Options) {
+	client := s3.NewFromConfig(loaded, func(o *s3.Options) {
 		o.BaseEndpoint, o.UsePathStyle = aws.String(parsed.Query().Get("endpoint")), true
-	}), parsed.Host
-}
-
-// locked makes a bucket that keeps each version for a day.
-func locked(t *testing.T, at string) (made string) {
-	t.Helper()
-	client, bucket := client(t, at)
+	})
 	name := "agent-" + storetest.NewKey()
-	_, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name, ObjectLockEnabledForBucket: aws.Bool(true)})
 	if err == nil {
+		_, err = client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name, ObjectLockEnabledForBucket: aws.Bool(true)})
+	}
+	if err == nil {
+		retention := &types.DefaultRetention{Mode: types.ObjectLockRetentionModeCompliance, Days: aws.Int32(1)}
 		_, err = client.PutObjectLockConfiguration(t.Context(), &s3.PutObjectLockConfigurationInput{
 			Bucket: &name, ObjectLockConfiguration: &types.ObjectLockConfiguration{
-				ObjectLockEnabled: types.ObjectLockEnabledEnabled,
-				Rule:              &types.ObjectLockRule{DefaultRetention: &types.DefaultRetention{Mode: types.ObjectLockRetentionModeCompliance, Days: aws.Int32(1)}},
+				ObjectLockEnabled: types.ObjectLockEnabledEnabled, Rule: &types.ObjectLockRule{DefaultRetention: retention},
 			},
 		})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Replace(at, bucket, name, 1)
+	return strings.Replace(at, parsed.Host, name, 1)
 }
 
 // policyWithout allows all that the journal does at a place, but for one op. It is made of what errors say.

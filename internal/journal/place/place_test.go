@@ -110,6 +110,11 @@ func TestFind(t *testing.T) {
 				if err := got.Location.Unusable; err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "canary") {
 					t.Errorf("%+v: %v", run, err)
 				}
+				for op, err := range storetest.Ops(t, got.Location.Open("scope", new(cli.Process)), "a") {
+					if !errors.Is(err, got.Location.Unusable) {
+						t.Errorf("%+v: %s: %v", run, op, err)
+					}
+				}
 				continue
 			}
 			if got.Location.String() != test.want || got.Location.Unusable != nil || got.Location.Default != (test.want == inFolder) {
@@ -155,22 +160,6 @@ func TestBackend_located(t *testing.T) {
 			if byDefault, at := with(name, usually); byDefault != null || at != atNull {
 				t.Errorf("%s: with %s = null and %q, the states are %s and %s, at %s and %s", kind.Backend, name, usually, null, byDefault, atNull, at)
 			}
-		}
-	}
-}
-
-// A place that cannot be used is an error of each operation, and of nothing before.
-func TestOpen_unusable(t *testing.T) {
-	cause := errors.New("a setting")
-	for _, l := range []Location{{Unusable: cause}, {Folder: t.TempDir(), Unusable: cause}} {
-		s := l.Open("scope", new(cli.Process))
-		for op, err := range storetest.Ops(t, s, "a") {
-			if !errors.Is(err, cause) {
-				t.Errorf("%s: %v", op, err)
-			}
-		}
-		if s.Name("") != l.Folder {
-			t.Errorf("named %s", s.Name(""))
 		}
 	}
 }
