@@ -129,3 +129,14 @@ func TestKey(t *testing.T) {
 		t.Error(k)
 	}
 }
+
+func TestHash(t *testing.T) {
+	seen := map[string]bool{}
+	for _, parts := range [][]string{nil, {""}, {"", ""}, {"a", "bc"}, {"ab", "c"}, {"abc"}, {"a", "", "bc"}} {
+		hash := Hash(parts...)
+		if store.CheckKey(hash) != nil || len(hash) != 20 || seen[hash] {
+			t.Errorf("%q: %s", parts, hash)
+		}
+		seen[hash] = true
+	}
+}

@@ -58,18 +58,12 @@ const tokenURL = "https://oauth2.googleapis.com/token"
 func serviceAccount(t *testing.T) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(map[string]string{
+	der, err2 := x509.MarshalPKCS8PrivateKey(key)
+	text, err3 := json.Marshal(map[string]string{
 		"type": "service_account", "client_email": "ci@example.com", "token_uri": tokenURL, "private_key_id": "1",
 		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
 	})
-	if err != nil {
+	if err := errors.Join(err, err2, err3); err != nil {
 		t.Fatal(err)
 	}
 	return string(text)

@@ -36,10 +36,21 @@ func onlyAWS(t *testing.T, variables map[string]string) {
 	storetest.SetEnv(t, set, "AWS_")
 }
 
-// besideState is where settings lead that locate a state, and others.
+// inState is where settings lead that locate a state, and others.
 func inState(others map[string]any) (bucket.Cloud, string, error) {
 	state := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1", "workspace_key_prefix": nil, "encrypt": false}
 	return storetest.Beside(Kind(), state, others)
+}
+
+// openState opens the store there, with the credentials of onlyAWS.
+func openState(t *testing.T, others map[string]any, network http.RoundTripper) store.Store {
+	t.Helper()
+	onlyAWS(t, nil)
+	c, prefix, err := inState(others)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bucket.New(c, prefix, "scope", network)
 }
 
 func isSTS(r *http.Request) bool { return strings.HasPrefix(r.URL.Host, "sts.") }
@@ -273,57 +284,44 @@ func TestS3_refused(t *testing.T) {
 	}
 }
 
-// What S3 denies is named as a statement that a policy accepts, beside S3's own words, and what STS denies is not.
+// What S3 denies is named as a statement that a policy accepts, beside S3's own words, and what STS denies is not. A listing that lacks
+// what follows says nothing.
 func TestS3_denied(t *testing.T) {
-	const grant = `{"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::states/app/state.agent-journal/*"}`
-	for name, test := range map[string]struct {
+	const page, says = `<ListBucketResult><Name>states</Name><IsTruncated>true</IsTruncated></ListBucketResult>`, "to perform: kms:GenerateDataKey"
+	grants := map[string]string{
+		"list":  `{"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "arn:aws:s3:::states"}`,
+		"read":  `{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::states/app/state.agent-journal/*"}`,
+		"write": `{"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::states/app/state.agent-journal/*"}`,
+	}
+	grants["prove"] = grants["write"]
+	for code, test := range map[string]struct {
 		set      map[string]any
-		code     string
 		isDenied bool
 	}{
-		"policy":      {code: "AccessDenied", isDenied: true},
-		"unknown key": {code: "InvalidAccessKeyId"},
-		"role":        {set: map[string]any{"assume_role": map[string]any{"role_arn": "canary"}}, code: "AccessDenied"},
+		"AccessDenied": {isDenied: true}, "InvalidAccessKeyId": {}, "AccessDenied ": {set: map[string]any{"assume_role": map[string]any{"role_arn": "canary"}}}, "": {},
 	} {
-		onlyAWS(t, nil)
-		c, prefix, err := inState(test.set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = bucket.New(c, prefix, "scope", storetest.Network(func(r *http.Request) (*http.Response, error) {
-			text := "<Error><Code>" + test.code + "</Code><Message>a is not authorized to perform: kms:GenerateDataKey</Message></Error>"
-			if isSTS(r) {
+		s := openState(t, test.set, storetest.Network(func(r *http.Request) (*http.Response, error) {
+			text := "<Error><Code>" + strings.TrimSpace(code) + "</Code><Message>a is not authorized " + says + "</Message></Error>"
+			switch {
+			case isSTS(r):
 				text = "<ErrorResponse>" + text + "</ErrorResponse>"
+			case code == "":
+				return storetest.Response(http.StatusOK, page), nil
 			}
 			return storetest.Response(http.StatusForbidden, text), nil
-		})).Put(t.Context(), newText, []byte("{}"))
-		text := fmt.Sprint(err)
-		if errors.Is(err, store.ErrDenied) != test.isDenied || strings.Contains(text, "the credentials may lack "+grant) != test.isDenied ||
-			!strings.Contains(text, "kms:GenerateDataKey") || strings.Contains(text, "canary") {
-			t.Errorf("%s: %v", name, err)
+		}))
+		for op, err := range storetest.Ops(t, s, "a") {
+			text := fmt.Sprint(err)
+			if err == nil || errors.Is(err, store.ErrDenied) != test.isDenied || strings.Contains(text, "may lack "+grants[op]) != test.isDenied ||
+				strings.Contains(text, says) != (code != "") || strings.Contains(text, "canary") {
+				t.Errorf("%s: %s: %v", code, op, err)
+			}
 		}
-	}
-}
-
-// A listing that lacks what follows says nothing.
-func TestS3_truncatedListing(t *testing.T) {
-	onlyAWS(t, nil)
-	c, prefix, err := inState(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const page = `<ListBucketResult><Name>states</Name><IsTruncated>true</IsTruncated></ListBucketResult>`
-	names, err := bucket.New(c, prefix, "scope", storetest.Network(func(*http.Request) (*http.Response, error) {
-		return storetest.Response(http.StatusOK, page), nil
-	})).List(t.Context())
-	if err == nil {
-		t.Error(names)
 	}
 }
 
 // The transport is that of the settings, as the library makes it, but follows no redirect.
 func TestS3_transport(t *testing.T) {
-	onlyAWS(t, nil)
 	var requests []string
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests = append(requests, r.URL.Path)
@@ -335,24 +333,16 @@ func TestS3_transport(t *testing.T) {
 	if err := os.WriteFile(bundle, certificate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, prefix, err := inState(map[string]any{"endpoint": server.URL, "custom_ca_bundle": bundle, "use_path_style": true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = bucket.New(c, prefix, "scope", nil).Get(t.Context(), "a")
+	set := map[string]any{"endpoint": server.URL, "custom_ca_bundle": bundle, "use_path_style": true}
+	_, err := openState(t, set, nil).Get(t.Context(), "a")
 	if diff := cmp.Diff([]string{"/states/app/state.agent-journal/scope/a.record"}, requests); diff != "" || err == nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
 func TestS3_stalledRefresh(t *testing.T) {
-	onlyAWS(t, nil)
-	c, prefix, err := inState(map[string]any{"assume_role": map[string]any{"role_arn": "arn:aws:iam::123456789012:role/a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	open := func(_ *testing.T, network storetest.Network) store.Store {
-		return bucket.New(c, prefix, "scope", network)
+	open := func(t *testing.T, network storetest.Network) store.Store {
+		return openState(t, map[string]any{"assume_role": map[string]any{"role_arn": "arn:aws:iam::123456789012:role/a"}}, network)
 	}
 	storetest.Stalled(t, open, func(r *http.Request) *http.Response {
 		if !isSTS(r) {
