@@ -4,12 +4,18 @@
 package azblob
 
 import (
+	stdcmp "cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -142,5 +148,231 @@ func TestAzureBlob_responses(t *testing.T) {
 			}
 		}
 		cancel()
+	}
+}
+
+// login plays Entra ID, managed identities, and the CI systems' services for tokens.
+func (f *fakeBlobs) login(w http.ResponseWriter, r *http.Request, body string) bool {
+	const token = `"token_type": "Bearer", "access_token": %q, "expires_in": %s, "resource": "https://storage.azure.com"}`
+	at := "https://" + r.URL.Host + r.URL.Path
+	switch {
+	case r.URL.Path == "/common/discovery/instance":
+		_, _ = io.WriteString(w, "{}")
+	case strings.HasSuffix(r.URL.Path, "/openid-configuration"):
+		tenant := "https://" + r.URL.Host + "/" + strings.Split(r.URL.Path, "/")[1]
+		_, _ = fmt.Fprintf(w, `{"issuer": "%[1]s", "authorization_endpoint": "%[1]s/authorize", "token_endpoint": "%[1]s/token"}`, tenant)
+	case strings.HasSuffix(r.URL.Path, "/token") && r.Method == http.MethodPost:
+		form, _ := url.ParseQuery(body)
+		scope, text := "", "token"
+		if first, _, _ := strings.Cut(form.Get("scope"), " "); !strings.Contains(first, "://storage.azure.com/") {
+			scope, text = " for "+first, "management"
+		}
+		f.requests = append(f.requests, at+" "+form.Get("client_id")+" "+form.Get("client_secret")+form.Get("client_assertion")+scope)
+		_, _ = fmt.Fprintf(w, `{`+token, text, "3600")
+	case r.URL.Host == "169.254.169.254":
+		f.requests = append(f.requests, "managed identity "+r.URL.Query().Get("client_id"))
+		_, _ = fmt.Fprintf(w, `{`+token, "token", `"60"`) // shorter than MSAL keeps in a cache, which all tests share
+	case r.URL.Host == "ci.example":
+		f.requests = append(f.requests, r.Method+" "+r.URL.String()+" "+r.Header.Get("Authorization"))
+		_, _ = io.WriteString(w, `{"value": "proof"}`)
+	case strings.HasPrefix(r.URL.Host, "management."):
+		f.requests = append(f.requests, r.Method+" "+r.URL.String()+" "+r.Header.Get("Authorization"))
+		w.WriteHeader(stdcmp.Or(f.status, http.StatusOK))
+		_, _ = io.WriteString(w, f.account)
+	default:
+		return false
+	}
+	return true
+}
+
+// setAzure sets variables, and removes what this machine's environment says about Azure.
+func setAzure(t *testing.T, variables map[string]string) {
+	t.Helper()
+	storetest.SetEnv(t, variables, "ARM_", "AZURE", "ACTIONS_", "SYSTEM_", "IDENTITY_", "IMDS_", "MSI_")
+}
+
+type set = map[string]any
+
+// The requests show what each setting, each variable and their order lead to.
+func TestAzure_credentials(t *testing.T) {
+	const (
+		blobs = "GET https://devstate.blob.core.windows.net/ci-state "
+		login = "https://login.microsoftonline.com/tenant/token "
+
+		manage   = "https://management.azure.com/subscriptions"
+		path     = "/providers/Microsoft.Storage/storageAccounts/devstate"
+		listKeys = path + "/listKeys?api-version=2023-01-01"
+		account  = `{"keys": [{"permissions": "READ", "value": "b3RoZXI="}, {"permissions": "FULL", "value": "a2V5"}]}`
+	)
+	app := func(more set) set {
+		all := set{"tenant_id": "tenant", "client_id": "client"}
+		maps.Copy(all, more)
+		return all
+	}
+	az := t.TempDir()
+	script := "#!/bin/sh\nif [ $2 = show ]; then echo cli; exit; fi\necho '{\"accessToken\": \"'\"$*\"'\", \"expires_on\": 4000000000}'\n"
+	if err := os.WriteFile(filepath.Join(az, "az"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ofCLI := blobs + "Bearer account get-access-token -o json --resource https"
+	for what, test := range map[string]struct {
+		settings set               // of the backend; nil: a URL
+		env      map[string]string // beside them
+		want     []string
+	}{
+		"key": {app(set{"access_key": "a2V5", "sas_token": "sig=sas", "client_secret": "secret"}),
+			map[string]string{"ARM_CLIENT_CERTIFICATE": "a"}, []string{blobs + "SharedKey devstate"}},
+		"SAS": {app(set{"sas_token": "?sig=sas", "client_secret": "secret"}), nil, []string{blobs + "sas"}},
+		"irrelevant": {set{"sas_token": "sig=sas", "resource_group_name": "a", "snapshot": true, "timeout_seconds": 3.0, "use_azuread_auth": true,
+			"subscription_id": "a", "lookup_blob_endpoint": false, "endpoint": "a", "metadata_host": nil}, nil, []string{blobs + "sas"}},
+		"secret": {app(set{"client_secret": "secret", "use_msi": true}), nil, []string{login + "client secret", blobs + "Bearer token"}},
+		"secret, key": {
+			app(set{"client_secret": "secret", "resource_group_name": "a (b)", "subscription_id": "c/d"}), nil, []string{
+				login + "client secret for https", "POST " + manage + "/c%2Fd/resourceGroups/a%20%28b%29" + listKeys + " Bearer management",
+				blobs + "SharedKey devstate",
+			},
+		},
+		"secret, key, China": {
+			app(set{"client_secret": "secret", "resource_group_name": "a", "environment": "china"}),
+			map[string]string{"ARM_SUBSCRIPTION_ID": "b"}, []string{
+				"https://login.chinacloudapi.cn/tenant/token client secret for https://management.core.chinacloudapi.cn//.default",
+				"POST https://management.chinacloudapi.cn/subscriptions/b/resourceGroups/a" + listKeys + " Bearer management",
+				"GET https://devstate.blob.core.chinacloudapi.cn/ci-state SharedKey devstate",
+			},
+		},
+		"secret, no key": {app(set{"client_secret": "secret", "resource_group_name": "a", "use_azuread_auth": true}), nil,
+			[]string{login + "client secret", blobs + "Bearer token"}},
+		"secret, no key, variable": {app(set{"client_secret": "secret", "resource_group_name": "a"}), map[string]string{"ARM_USE_AZUREAD": "true"},
+			[]string{login + "client secret", blobs + "Bearer token"}},
+		"OIDC": {app(set{"use_oidc": true, "oidc_token": "proof", "oidc_request_url": "https://ci.example", "oidc_request_token": "a"}), nil,
+			[]string{login + "client proof", blobs + "Bearer token"}},
+		"OIDC of a file": {app(set{"use_oidc": true, "oidc_token_file_path": storetest.File(t, "token", "proof\n")}), nil,
+			[]string{login + "client proof", blobs + "Bearer token"}},
+		"OIDC, AKS's file": {app(set{"use_oidc": true}), map[string]string{"AZURE_FEDERATED_TOKEN_FILE": storetest.File(t, "token", "proof")},
+			[]string{login + "client proof", blobs + "Bearer token"}},
+		"GitHub": {app(set{"use_oidc": true}), map[string]string{
+			"ACTIONS_ID_TOKEN_REQUEST_URL": "https://ci.example/a?b=c", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "ci",
+		}, []string{
+			"GET https://ci.example/a?audience=api%3A%2F%2FAzureADTokenExchange&b=c Bearer ci", login + "client proof", blobs + "Bearer token",
+		}},
+		"AKS": {app(set{"use_aks_workload_identity": true, "tenant_id": "other", "client_id": "other"}), map[string]string{
+			"AZURE_TENANT_ID": "tenant", "AZURE_CLIENT_ID": "client", "AZURE_FEDERATED_TOKEN_FILE": storetest.File(t, "token", "proof"),
+		}, []string{login + "client proof", blobs + "Bearer token"}},
+		"managed identity": {set{"use_msi": true}, nil, []string{"managed identity ", blobs + "Bearer token"}},
+		"managed identity by name": {set{"use_msi": true, "client_id": "client"}, nil,
+			[]string{"managed identity client", blobs + "Bearer token"}},
+		"Azure CLI": {set{}, map[string]string{"PATH": az}, []string{ofCLI}},
+		"Azure CLI, key": {set{"resource_group_name": "a"}, map[string]string{"PATH": az + ":/bin:/usr/bin"}, []string{
+			"POST " + manage + "/cli/resourceGroups/a" + listKeys + " Bearer account get-access-token -o json --resource https",
+			blobs + "SharedKey devstate",
+		}},
+		"government": {app(set{"client_secret": "secret", "environment": "usgovernment"}), nil, []string{
+			"https://login.microsoftonline.us/tenant/token client secret", "GET https://devstate.blob.core.usgovcloudapi.net/ci-state Bearer token",
+		}},
+		"URL": {nil, map[string]string{"ARM_SAS_TOKEN": "sig=sas", "ARM_USE_DNS_ZONE_ENDPOINT": "true", "ARM_METADATA_HOST": "a",
+			"ARM_CUSTOMER_PROVIDED_KEY": "a", "ARM_MSI_ENDPOINT": "a"}, []string{blobs + "sas"}},
+		"URL, Azure SDK": {nil, map[string]string{"AZURE_TENANT_ID": "tenant", "AZURE_CLIENT_ID": "client", "AZURE_CLIENT_SECRET": "secret"},
+			[]string{login + "client secret", blobs + "Bearer token"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			if test.env["PATH"] != "" && runtime.GOOS == "windows" {
+				t.Skip("az is a shell script")
+			}
+			setAzure(t, test.env)
+			c, prefix, err := storetest.AtURL(Kind(), "devstate", "ci-state", nil)
+			if test.settings != nil {
+				c, prefix, err = fromBackend(test.settings)
+			}
+			if err != nil || test.settings != nil && prefix != "prod.tfstate.agent-journal/" {
+				t.Fatal(c, prefix, err)
+			}
+			f := &fakeBlobs{account: account, hook: func(w http.ResponseWriter) {
+				_, _ = io.WriteString(w, "<EnumerationResults><Blobs/></EnumerationResults>")
+			}}
+			if _, err := bucket.New(c, prefix, "scope", f).List(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for i, request := range f.requests {
+				f.requests[i], _, _ = strings.Cut(request, "://storage.azure.com")
+				f.requests[i], _, _ = strings.Cut(f.requests[i], "://management.core.windows.net")
+			}
+			if diff := cmp.Diff(test.want, f.requests); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func fromBackend(values ...set) (bucket.Cloud, string, error) {
+	state := set{"storage_account_name": "devstate", "container_name": "ci-state", "key": "prod.tfstate"}
+	return storetest.Beside(Kind(), append([]set{state}, values...)...)
+}
+
+// An error names the setting or the variable, or what was tried in vain and both ways out, and shows no value. Nothing is requested of
+// the container.
+func TestAzure_refused(t *testing.T) {
+	const canary = "canary"
+	const looksUp = "cannot look up the key of the storage account devstate (with listKeys), as the azurerm backend does: "
+	const waysOut = `; to avoid that, set use_azuread_auth (ARM_USE_AZUREAD) to true and grant the role "` + contributor +
+		`" on the container ci-state, or set ARM_ACCESS_KEY`
+	ofGroup := set{"client_secret": canary, "subscription_id": canary, "resource_group_name": canary}
+	app := set{"tenant_id": "tenant", "client_id": "client"}
+	for _, test := range []struct {
+		names    string // what the error must name
+		settings set
+		env      map[string]string
+		account  string // what is responded to a look-up of its key
+		status   int
+	}{
+		{names: "ARM_CLIENT_CERTIFICATE", env: map[string]string{"ARM_CLIENT_CERTIFICATE": canary}},
+		{names: "ARM_CUSTOMER_PROVIDED_KEY", env: map[string]string{"ARM_CUSTOMER_PROVIDED_KEY": canary}},
+		{names: "ARM_USE_DNS_ZONE_ENDPOINT", env: map[string]string{"ARM_USE_DNS_ZONE_ENDPOINT": "true"}},
+		{names: "environment", settings: set{"environment": canary}},
+		{names: "ARM_METADATA_HOSTNAME", env: map[string]string{"ARM_METADATA_HOSTNAME": canary}},
+		{names: "ARM_METADATA_HOST", env: map[string]string{"ARM_METADATA_HOST": canary}},
+		{names: "storage account", settings: set{"storage_account_name": "canary.example.com/"}},
+		{names: "container", settings: set{"container_name": "canary--a"}},
+		{names: "container", settings: set{"container_name": strings.Repeat("canary-", 9) + canary}},
+		{names: "no credentials", settings: set{"use_cli": false}},
+		{names: "access_key", settings: set{"access_key": canary + "%"}},
+		{names: "client_id_file_path", settings: set{"client_id_file_path": canary}},
+		{names: "client_certificate", settings: set{"client_certificate": canary}},
+		{names: "client_certificate_path", settings: set{"client_certificate_path": canary}},
+		{names: "ado_pipeline_service_connection_id", settings: set{"ado_pipeline_service_connection_id": canary}},
+		{names: "msi_endpoint", settings: set{"msi_endpoint": canary}},
+		{names: "metadata_host", settings: set{"metadata_host": canary}},
+		{names: "encryption_scope", settings: set{"encryption_scope": canary}},
+		{names: "customer_provided_key", settings: set{"customer_provided_key": canary}},
+		{names: "lookup_blob_endpoint", settings: set{"lookup_blob_endpoint": true}},
+		{names: "ARM_CLIENT_SECRET_FILE_PATH", env: map[string]string{"ARM_CLIENT_SECRET_FILE_PATH": canary}},
+		{names: "oidc_token_file_path", settings: set{"use_oidc": true, "oidc_token_file_path": "/" + canary}},
+		{
+			names:    "cannot use the setting oidc_request_url",
+			settings: set{"use_oidc": true, "oidc_request_url": "http://canary.example", "oidc_request_token": canary},
+		},
+		{names: "no subscription_id", settings: set{"resource_group_name": canary, "client_secret": canary}},
+		{names: "subscription_id", settings: set{"tenant_id": "", "subscription_id": canary + "$"}},
+		{names: "URL", settings: set{"sas_token": canary + "\n="}},
+		{
+			names:    looksUp + "the service responded with status 403 AuthorizationFailed" + waysOut,
+			settings: ofGroup, status: http.StatusForbidden, account: `{"error": {"code": "AuthorizationFailed", "message": "canary"}}`,
+		},
+		{names: "invalid character '<'", settings: ofGroup, account: "<canary>"},
+		{names: "no key that permits everything", settings: ofGroup, account: `{"keys": [{"permissions": "Read", "value": "canary"}]}`},
+	} {
+		t.Run(test.names, func(t *testing.T) {
+			setAzure(t, test.env)
+			c, prefix, err := fromBackend(app, test.settings)
+			f := &fakeBlobs{account: test.account, status: test.status}
+			if err == nil {
+				_, err = bucket.New(c, prefix, "scope", f).List(t.Context())
+			}
+			if err == nil || !strings.Contains(err.Error(), test.names) || strings.Contains(err.Error(), canary) {
+				t.Error(err)
+			}
+			if text := strings.Join(f.requests, "\n"); strings.Contains(text, "ci-state") {
+				t.Error(text)
+			}
+		})
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -83,10 +82,7 @@ func bodyOf(r *http.Request) string {
 func TestGCS_settings(t *testing.T) {
 	const canary = "canary"
 	text := serviceAccount(t)
-	file := filepath.Join(t.TempDir(), "key.json")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := storetest.File(t, "key.json", text)
 	t.Setenv("HOME", filepath.Dir(file))
 	t.Setenv("USERPROFILE", filepath.Dir(file))
 	type values = map[string]any

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -147,10 +146,7 @@ func TestS3_signers(t *testing.T) {
 
 // Where the settings of the backend, a URL, and variables lead. What they say about credentials is in TestS3_signers.
 func TestS3_settings(t *testing.T) {
-	config := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(config, []byte("[default]\nendpoint_url = https://s3.example.com\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	config := storetest.File(t, "config", "[default]\nendpoint_url = https://s3.example.com\n")
 	type values = map[string]any
 	type texts = map[string]string
 	const beside = "/app/state.agent-journal/scope/"
@@ -328,11 +324,7 @@ func TestS3_transport(t *testing.T) {
 		http.Redirect(w, r, "/foreign", http.StatusTemporaryRedirect)
 	}))
 	defer server.Close()
-	bundle := filepath.Join(t.TempDir(), "ca.pem")
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(bundle, certificate, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	bundle := storetest.File(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	set := map[string]any{"endpoint": server.URL, "custom_ca_bundle": bundle, "use_path_style": true}
 	_, err := openState(t, set, nil).Get(t.Context(), "a")
 	if diff := cmp.Diff([]string{"/states/app/state.agent-journal/scope/a.record"}, requests); diff != "" || err == nil {
