@@ -14,18 +14,6 @@ import (
 	"time"
 )
 
-// A process proves once that the store honours conditions. (S03)
-func TestCall_prove(t *testing.T) {
-	j, c := new(World).open("1")
-	c.Fault = times("prove", LostRequest)
-	for _, isProven := range []bool{false, true, true} {
-		if err := j.Begin(t.Context(), create("n", "x")).Prove(); isProven != (err == nil) {
-			t.Error(err)
-		}
-	}
-	want(t, "accesses", c.Took(), "prove prove")
-}
-
 // What a record says of a claim: what is alive is waited for, what is over may have been sent, and what has no mark was not.
 func TestAsOfNow(t *testing.T) {
 	const alive, dead = "alive", "dead"
@@ -232,53 +220,6 @@ func TestWithdrawn(t *testing.T) {
 	})
 }
 
-// Another run has taken the claim for over: the call neither sends nor changes anything any more.
-func TestCall_lostToAnother(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, c *Call) error{
-		"a mark": func(_ *testing.T, c *Call) error {
-			err := c.BeforeBody()
-			c.Withdrawn()
-			return err
-		},
-		"a second attempt": func(t *testing.T, c *Call) error { // 429 arrived late
-			c.Withdrawn()
-			err := c.Claim()
-			if r, err := c.Look(t.Context()); short(r) != "job-n create" || errors.Join(err, c.Problem()) != nil {
-				t.Errorf("%+v, %v, %v", r, err, c.Problem())
-			}
-			return err
-		},
-		"an outcome": func(_ *testing.T, c *Call) error {
-			c.Accepted("job-2")
-			return c.Problem()
-		},
-		"an outcome that the store did not take at first": func(_ *testing.T, c *Call) error {
-			ops, _ := c.journal.store.(*Store)
-			ops.Fault = times("put", LostRequest)
-			c.Accepted("job-2")
-			time.Sleep(time.Minute)
-			return c.Problem()
-		},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			w := new(World)
-			j, c := w.open("2")
-			c.Local = name == "a mark"
-			call := j.Begin(t.Context(), create("n", "x"))
-			if err := call.Claim(); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Hour)
-			w.accepted(t, "3", "n")
-			if err := end(t, call); !errors.Is(err, ErrTaken) {
-				t.Error(err)
-			}
-			w.wrote(t)
-			j.process.Drain(t.Context())
-		})
-	}
-}
-
 // No POST begins when another run may soon take its claim for over. (The process slept, for example.)
 func TestBeforeBody_late(t *testing.T) {
 	for _, isLocal := range []bool{true, false} {
@@ -350,18 +291,6 @@ func TestCall_outcomeIsRetried(t *testing.T) {
 			cancel()
 		}
 	})
-}
-
-func TestAdopt(t *testing.T) {
-	w := new(World)
-	w.write(t, has("J", theirs, released, left("me")))
-	j, _ := w.open("me")
-	call := j.Begin(t.Context(), create("n", "x"))
-	_, err := call.Look(t.Context())
-	if err := errors.Join(err, call.Adopt()); err != nil || call.Holder() == "theirs" {
-		t.Error(err)
-	}
-	w.wrote(t, "J create")
 }
 
 func TestAssign(t *testing.T) {

@@ -206,7 +206,7 @@ func allowRole(t *testing.T, at, policy string) Location {
 }
 
 // A store that ignores a condition is not used. Nor is one that does not accept the version which it, or a proxy, has named: it could not
-// record what is sent.
+// record what is sent. (S03)
 //
 // Red without: proveChange, and each of its comparisons.
 func TestBucket_versions(t *testing.T) {

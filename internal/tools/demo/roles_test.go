@@ -12,7 +12,7 @@ import (
 )
 
 // Two repositories share a bucket, and none may write below a prefix of the other. Without AWS, only what makes the
-// policies is played: bucket_test.go tries them.
+// policies is played: TestS3_policy tries them.
 //
 // Red without: ":::" or the quote in what is replaced; a pattern between slashes is a regular expression.
 func TestAccRoles(t *testing.T) {
