@@ -317,34 +317,33 @@ func TestAzure_refused(t *testing.T) {
 		`" on the container ci-state, or set ARM_ACCESS_KEY`
 	ofGroup := set{"client_secret": canary, "subscription_id": canary, "resource_group_name": canary}
 	app := set{"tenant_id": "tenant", "client_id": "client"}
-	for _, test := range []struct {
+	type row struct {
 		names    string // what the error must name
 		settings set
 		env      map[string]string
 		account  string // what is responded to a look-up of its key
 		status   int
-	}{
-		{names: "ARM_CLIENT_CERTIFICATE", env: map[string]string{"ARM_CLIENT_CERTIFICATE": canary}},
-		{names: "ARM_CUSTOMER_PROVIDED_KEY", env: map[string]string{"ARM_CUSTOMER_PROVIDED_KEY": canary}},
+	}
+	var rows []row
+	for _, name := range []string{
+		"client_id_file_path", "client_certificate", "client_certificate_path", "ado_pipeline_service_connection_id", "msi_endpoint", "environment",
+		"metadata_host", "encryption_scope", "customer_provided_key",
+	} {
+		rows = append(rows, row{names: name, settings: set{name: canary}})
+	}
+	for _, name := range []string{
+		"ARM_CLIENT_CERTIFICATE", "ARM_CUSTOMER_PROVIDED_KEY", "ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST", "ARM_CLIENT_SECRET_FILE_PATH",
+	} {
+		rows = append(rows, row{names: name, env: map[string]string{name: canary}})
+	}
+	for _, test := range append(rows, []row{
 		{names: "ARM_USE_DNS_ZONE_ENDPOINT", env: map[string]string{"ARM_USE_DNS_ZONE_ENDPOINT": "true"}},
-		{names: "environment", settings: set{"environment": canary}},
-		{names: "ARM_METADATA_HOSTNAME", env: map[string]string{"ARM_METADATA_HOSTNAME": canary}},
-		{names: "ARM_METADATA_HOST", env: map[string]string{"ARM_METADATA_HOST": canary}},
 		{names: "storage account", settings: set{"storage_account_name": "canary.example.com/"}},
 		{names: "container", settings: set{"container_name": "canary--a"}},
 		{names: "container", settings: set{"container_name": strings.Repeat("canary-", 9) + canary}},
 		{names: "no credentials", settings: set{"use_cli": false}},
 		{names: "access_key", settings: set{"access_key": canary + "%"}},
-		{names: "client_id_file_path", settings: set{"client_id_file_path": canary}},
-		{names: "client_certificate", settings: set{"client_certificate": canary}},
-		{names: "client_certificate_path", settings: set{"client_certificate_path": canary}},
-		{names: "ado_pipeline_service_connection_id", settings: set{"ado_pipeline_service_connection_id": canary}},
-		{names: "msi_endpoint", settings: set{"msi_endpoint": canary}},
-		{names: "metadata_host", settings: set{"metadata_host": canary}},
-		{names: "encryption_scope", settings: set{"encryption_scope": canary}},
-		{names: "customer_provided_key", settings: set{"customer_provided_key": canary}},
 		{names: "lookup_blob_endpoint", settings: set{"lookup_blob_endpoint": true}},
-		{names: "ARM_CLIENT_SECRET_FILE_PATH", env: map[string]string{"ARM_CLIENT_SECRET_FILE_PATH": canary}},
 		{names: "oidc_token_file_path", settings: set{"use_oidc": true, "oidc_token_file_path": "/" + canary}},
 		{
 			names:    "cannot use the setting oidc_request_url",
@@ -359,7 +358,7 @@ func TestAzure_refused(t *testing.T) {
 		},
 		{names: "invalid character '<'", settings: ofGroup, account: "<canary>"},
 		{names: "no key that permits everything", settings: ofGroup, account: `{"keys": [{"permissions": "Read", "value": "canary"}]}`},
-	} {
+	}...) {
 		t.Run(test.names, func(t *testing.T) {
 			setAzure(t, test.env)
 			c, prefix, err := fromBackend(app, test.settings)
