@@ -133,13 +133,22 @@ func parse(t *testing.T, text string) Location {
 	return l
 }
 
-// denying returns what opens a store whose credentials lack a right.
+// denying returns what opens a store whose credentials may do all but one op. The policy is made of what errors say.
 func denying(at string, p storetest.Place) func(*testing.T, string, string) store.Store {
-	return func(t *testing.T, scope, op string) store.Store {
+	return func(t *testing.T, scope, denied string) store.Store {
 		t.Helper()
-		denied := allowRole(t, at, policyWithout(p, op))
-		denied.Prefix = p.Prefix
-		return denied.Open(scope, new(cli.Process))
+		var statements []string
+		for _, op := range []string{"list", "read", "write"} {
+			if op != denied {
+				statements = append(statements, p.Cloud.Grant(op, p.Prefix))
+			}
+		}
+		if denied == "read" { // which the right to write has, too
+			statements[1] = strings.Replace(statements[1], `"s3:GetObject", `, "", 1)
+		}
+		l := allowRole(t, at, `{"Version": "2012-10-17", "Statement": [`+strings.Join(statements, ",")+`]}`)
+		l.Prefix = p.Prefix
+		return l.Open(scope, new(cli.Process))
 	}
 }
 
@@ -170,20 +179,6 @@ func locked(t *testing.T, at string) (made string) {
 		t.Fatal(err)
 	}
 	return strings.Replace(at, parsed.Host, name, 1)
-}
-
-// policyWithout allows all that the journal does at a place, but for one op. It is made of what errors say.
-func policyWithout(p storetest.Place, denied string) string {
-	var statements []string
-	for _, op := range []string{"list", "read", "write"} {
-		if op != denied {
-			statements = append(statements, p.Cloud.Grant(op, p.Prefix))
-		}
-	}
-	if denied == "read" { // which the right to write has, too
-		statements[1] = strings.Replace(statements[1], `"s3:GetObject", `, "", 1)
-	}
-	return `{"Version": "2012-10-17", "Statement": [` + strings.Join(statements, ",") + `]}`
 }
 
 // allowRole assumes a role that only has what a policy allows: MinIO has that.

@@ -11,7 +11,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -27,53 +26,52 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
-// fakeBlobs records what is requested of Azure, and responds as if all went well. It plays Entra ID and CI systems, too.
+// fakeBlobs records what is requested of Azure, and responds as if all went well. It plays Entra ID and CI systems, too, at all hosts, so
+// that tests see where requests would go.
 type fakeBlobs struct {
-	requests []string // all, as whom, and with which condition
-	hook     func(w http.ResponseWriter)
-	account  string // what Azure Resource Manager says about it
-	status   int    // with which; 0: 200
+	requests []string              // all, as whom, and with which condition
+	blobs    func() *http.Response // what the container responds; may be nil
+	account  string                // what Azure Resource Manager says about it
+	status   int                   // with which; 0: 200
 }
 
-// RoundTrip serves all hosts, so that tests see where requests would go.
 func (f *fakeBlobs) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	w := httptest.NewRecorder()
-	f.serve(w, r)
-	return w.Result(), nil
-}
-
-func (f *fakeBlobs) serve(w http.ResponseWriter, r *http.Request) {
 	var body []byte
 	if r.Body != nil {
 		body, _ = io.ReadAll(r.Body)
 	}
-	if f.login(w, r, string(body)) {
-		return
+	response, request := f.login(r, string(body))
+	if response == nil {
+		response, request = f.serve(r, string(body))
 	}
+	if request != "" {
+		f.requests = append(f.requests, strings.TrimSpace(request))
+	}
+	return response, nil
+}
+
+// serve plays the container.
+func (f *fakeBlobs) serve(r *http.Request, body string) (_ *http.Response, request string) {
 	auth, _, _ := strings.Cut(r.Header.Get("Authorization"), ":") // without the signature
 	query := r.URL.Query()
-	request := fmt.Sprintf("%s %s://%s%s %s%s %s%s %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, auth, query.Get("sig"),
+	request = fmt.Sprintf("%s %s://%s%s %s%s %s%s %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, auth, query.Get("sig"),
 		r.Header.Get("If-None-Match"), r.Header.Get("If-Match"), body)
-	f.requests = append(f.requests, strings.TrimSpace(request))
 	switch {
-	case f.hook != nil:
-		f.hook(w)
+	case f.blobs != nil:
+		return f.blobs(), request
 	case query.Get("comp") == "list":
 		page := `<Blob><Name>a/scope/first.record</Name></Blob></Blobs><NextMarker>2</NextMarker>`
 		if query.Get("marker") == "2" {
 			page = `<Blob><Name>a/scope/foreign</Name></Blob><Blob><Name>a/scope/second.record</Name></Blob></Blobs><NextMarker/>`
 		}
-		_, _ = io.WriteString(w, `<EnumerationResults ContainerName="ci-state"><Blobs>`+page+`</EnumerationResults>`)
+		return storetest.Response(200, `<EnumerationResults ContainerName="ci-state"><Blobs>`+page+`</EnumerationResults>`), request
 	case r.Method == http.MethodPut:
-		w.Header().Set("ETag", `"0x2"`)
-		w.WriteHeader(http.StatusCreated)
-	default:
-		w.Header().Set("ETag", "0x1") // without quotes
-		_, _ = io.WriteString(w, "text")
+		return storetest.Response(201, "", "ETag", `"0x2"`), request
 	}
+	return storetest.Response(200, "text", "ETag", "0x1"), request // without quotes
 }
 
 // openBlobs opens a store in a container, with a SAS token.
@@ -124,9 +122,8 @@ func TestAzureBlob_responses(t *testing.T) {
 		"network":      {status: 403, code: "AuthorizationFailure"},
 		"lost":         {},
 	} {
-		s := openBlobs(t, &fakeBlobs{hook: func(w http.ResponseWriter) {
-			w.Header().Set("X-Ms-Error-Code", test.code)
-			w.WriteHeader(test.status)
+		s := openBlobs(t, &fakeBlobs{blobs: func() *http.Response {
+			return storetest.Response(test.status, "", "X-Ms-Error-Code", test.code)
 		}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if test.status == 0 {
@@ -151,38 +148,33 @@ func TestAzureBlob_responses(t *testing.T) {
 	}
 }
 
-// login plays Entra ID, managed identities, and the CI systems' services for tokens.
-func (f *fakeBlobs) login(w http.ResponseWriter, r *http.Request, body string) bool {
-	const token = `"token_type": "Bearer", "access_token": %q, "expires_in": %s, "resource": "https://storage.azure.com"}`
-	at := "https://" + r.URL.Host + r.URL.Path
+// login plays Entra ID, managed identities, and the CI systems' services for tokens. Without a response, the request is none for them.
+func (f *fakeBlobs) login(r *http.Request, body string) (_ *http.Response, request string) {
+	const token = `{"token_type": "Bearer", "access_token": %q, "expires_in": %s, "resource": "https://storage.azure.com"}`
+	at, asked := "https://"+r.URL.Host+r.URL.Path, r.Method+" "+r.URL.String()+" "+r.Header.Get("Authorization")
 	switch {
 	case r.URL.Path == "/common/discovery/instance":
-		_, _ = io.WriteString(w, "{}")
+		return storetest.Response(200, "{}"), ""
 	case strings.HasSuffix(r.URL.Path, "/openid-configuration"):
 		tenant := "https://" + r.URL.Host + "/" + strings.Split(r.URL.Path, "/")[1]
-		_, _ = fmt.Fprintf(w, `{"issuer": "%[1]s", "authorization_endpoint": "%[1]s/authorize", "token_endpoint": "%[1]s/token"}`, tenant)
+		const known = `{"issuer": "%[1]s", "authorization_endpoint": "%[1]s/authorize", "token_endpoint": "%[1]s/token"}`
+		return storetest.Response(200, fmt.Sprintf(known, tenant)), ""
 	case strings.HasSuffix(r.URL.Path, "/token") && r.Method == http.MethodPost:
 		form, _ := url.ParseQuery(body)
 		scope, text := "", "token"
 		if first, _, _ := strings.Cut(form.Get("scope"), " "); !strings.Contains(first, "://storage.azure.com/") {
 			scope, text = " for "+first, "management"
 		}
-		f.requests = append(f.requests, at+" "+form.Get("client_id")+" "+form.Get("client_secret")+form.Get("client_assertion")+scope)
-		_, _ = fmt.Fprintf(w, `{`+token, text, "3600")
-	case r.URL.Host == "169.254.169.254":
-		f.requests = append(f.requests, "managed identity "+r.URL.Query().Get("client_id"))
-		_, _ = fmt.Fprintf(w, `{`+token, "token", `"60"`) // shorter than MSAL keeps in a cache, which all tests share
+		return storetest.Response(200, fmt.Sprintf(token, text, "3600")),
+			at + " " + form.Get("client_id") + " " + form.Get("client_secret") + form.Get("client_assertion") + scope
+	case r.URL.Host == "169.254.169.254": // a token that lasts shorter than MSAL keeps it in a cache, which all tests share
+		return storetest.Response(200, fmt.Sprintf(token, "token", `"60"`)), "managed identity " + r.URL.Query().Get("client_id")
 	case r.URL.Host == "ci.example":
-		f.requests = append(f.requests, r.Method+" "+r.URL.String()+" "+r.Header.Get("Authorization"))
-		_, _ = io.WriteString(w, `{"value": "proof"}`)
+		return storetest.Response(200, `{"value": "proof"}`), asked
 	case strings.HasPrefix(r.URL.Host, "management."):
-		f.requests = append(f.requests, r.Method+" "+r.URL.String()+" "+r.Header.Get("Authorization"))
-		w.WriteHeader(stdcmp.Or(f.status, http.StatusOK))
-		_, _ = io.WriteString(w, f.account)
-	default:
-		return false
+		return storetest.Response(stdcmp.Or(f.status, 200), f.account), asked
 	}
-	return true
+	return nil, ""
 }
 
 // setAzure sets variables, and removes what this machine's environment says about Azure.
@@ -258,7 +250,7 @@ func TestAzure_credentials(t *testing.T) {
 		"AKS": {app(set{"use_aks_workload_identity": true, "tenant_id": "other", "client_id": "other"}), map[string]string{
 			"AZURE_TENANT_ID": "tenant", "AZURE_CLIENT_ID": "client", "AZURE_FEDERATED_TOKEN_FILE": storetest.File(t, "token", "proof"),
 		}, []string{login + "client proof", blobs + "Bearer token"}},
-		"managed identity": {set{"use_msi": true}, nil, []string{"managed identity ", blobs + "Bearer token"}},
+		"managed identity": {set{"use_msi": true}, nil, []string{"managed identity", blobs + "Bearer token"}},
 		"managed identity by name": {set{"use_msi": true, "client_id": "client"}, nil,
 			[]string{"managed identity client", blobs + "Bearer token"}},
 		"Azure CLI": {set{}, map[string]string{"PATH": az}, []string{ofCLI}},
@@ -286,8 +278,8 @@ func TestAzure_credentials(t *testing.T) {
 			if err != nil || test.settings != nil && prefix != "prod.tfstate.agent-journal/" {
 				t.Fatal(c, prefix, err)
 			}
-			f := &fakeBlobs{account: account, hook: func(w http.ResponseWriter) {
-				_, _ = io.WriteString(w, "<EnumerationResults><Blobs/></EnumerationResults>")
+			f := &fakeBlobs{account: account, blobs: func() *http.Response {
+				return storetest.Response(200, "<EnumerationResults><Blobs/></EnumerationResults>")
 			}}
 			if _, err := bucket.New(c, prefix, "scope", f).List(t.Context()); err != nil {
 				t.Fatal(err)
