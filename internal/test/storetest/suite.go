@@ -379,7 +379,7 @@ func Stalled(t *testing.T, open func(*testing.T, Network) store.Store, lent func
 			}
 			cancel()
 			if want == nil { // what was lent ends
-				time.Sleep(2 * time.Hour)
+				<-time.After(2 * time.Hour)
 				stalls.Store(true)
 			}
 		}
