@@ -16,12 +16,7 @@ import (
 // object is that of records with the job J and the prompt x, as a state knows it.
 var object = Object{Project: "p", Name: "n", JobID: "J", PromptHash: PromptHash("J", "x"), Holder: "own"}
 
-// deletes are what a Delete can do with the name of its object.
-var deletes = map[string]func(*Journal, context.Context, Object) (isInUse bool, err error){
-	"release": func(j *Journal, ctx context.Context, o Object) (bool, error) { return j.Remove(ctx, o, Release) },
-	"leave":   func(j *Journal, ctx context.Context, o Object) (bool, error) { return j.Remove(ctx, o, Leave) },
-	"keep":    func(j *Journal, ctx context.Context, o Object) (bool, error) { return j.Remove(ctx, o, Keep) },
-}
+var fates = map[string]Fate{"release": Release, "leave": Leave, "keep": Keep}
 
 // What each way to remove an object makes of the record, and what is written. After Ctrl-C, it is the same: nothing is waited for.
 func TestDelete_N23(t *testing.T) {
@@ -66,7 +61,7 @@ func TestDelete_N23(t *testing.T) {
 		"keep: of an object with no name": {nil, func(o *Object) { o.Name = "" }, unchanged, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, o := NewWorld(), object
+			w, o := new(World), object
 			w.End("dead")
 			w.write(t, row.record)
 			if row.object != nil {
@@ -79,7 +74,7 @@ func TestDelete_N23(t *testing.T) {
 			for range 2 {
 				j, c := w.open("me")
 				isKept := do == "keep" && strings.HasPrefix(row.after, "J ")
-				if isInUse, err := deletes[do](j, interrupted, o); isInUse != (row.wanted || isKept) || err != nil {
+				if isInUse, err := j.Remove(interrupted, o, fates[do]); isInUse != (row.wanted || isKept) || err != nil {
 					t.Errorf("wanted: %t, %v", isInUse, err)
 				}
 				if row.after == unchanged {
@@ -101,7 +96,7 @@ func TestDelete_waits(t *testing.T) {
 		"release": "J message, released", "leave": "J message, released, left by me", "keep": "J message, left by me",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := NewWorld()
+			w := new(World)
 			w.accepted(t, "1", "n")
 			o := Object{Project: "p", Name: "n", JobID: "job-n"} // tainted
 			other, _ := w.open("1")
@@ -111,13 +106,13 @@ func TestDelete_waits(t *testing.T) {
 			j, _ := w.open("me")
 			interrupted, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
-			if _, err := deletes[do](j, interrupted, o); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := j.Remove(interrupted, o, fates[do]); !errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)
 			}
 			w.wrote(t)
 			began := time.Now()
 			time.AfterFunc(4900*time.Millisecond, func() { call.Accepted("job-n") })
-			if _, err := deletes[do](j, t.Context(), o); err != nil {
+			if _, err := j.Remove(t.Context(), o, fates[do]); err != nil {
 				t.Error(err)
 			}
 			if waited := time.Since(began); waited != 5*time.Second {
@@ -128,67 +123,34 @@ func TestDelete_waits(t *testing.T) {
 	}
 }
 
-// What goes wrong with the store in a Delete: a conflict that does not show, a repeated write, an adoption by another run meanwhile, and
-// no response.
-func TestDelete_faults(t *testing.T) {
+// A Delete decides again by what another run has written meanwhile.
+func TestDelete_adoptedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := NewWorld()
+		w := new(World)
 		w.write(t, has("J"))
 		j, c := w.open("me")
-		c.Fault = times("put", conflicts)
-		_, err := j.Remove(t.Context(), object, Leave)
-		want(t, "a conflict", c.Took(), "get put get put")
-		c.Fault = times("put", Repeated)
-		_, err2 := j.Remove(t.Context(), object, Release)
-		want(t, "a repeated write", c.Took(), "get put get")
-		w.wrote(t, "J create, released, left by me", "J create, released")
-		if errors.Join(err, err2) != nil {
-			t.Error(err, err2)
-		}
-
-		w.write(t, has("J"))
 		c.Fault = func(op string) Fault {
-			if op == "put" && c.Fault != nil {
+			if op == "put" {
 				c.Fault = nil
 				w.write(t, has("J", theirs))
 			}
 			return None
 		}
 		if isInUse, err := j.Remove(t.Context(), object, Leave); !isInUse || err != nil {
-			t.Errorf("adopted meanwhile, wanted: %t, %v", isInUse, err)
+			t.Errorf("in use: %t, %v", isInUse, err)
 		}
-		want(t, "adopted meanwhile", w.record(t), "J create, of theirs")
-
-		for do, remove := range deletes {
-			c.Fault = times("get", LostRequest)
-			if _, err := remove(j, t.Context(), object); !errors.As(err, new(*Error)) {
-				t.Errorf("%s: %v", do, err)
-			}
-		}
+		want(t, "record", w.record(t), "J create, of theirs")
 	})
 }
 
 // Without a journal, and in an action, only the provider configuration knows what it has sent. No id of that could be given up later.
 func TestInMemory(t *testing.T) {
 	j := InMemory()
-	sent := claim(t, j, create("n", "x"))
-	sent.Accepted("J")
-	o := object
-	o.Holder = sent.Holder()
-	want(t, "by another configuration", peek(t, InMemory(), "n"), "free")
-	for _, row := range [][2]string{{"release", "J create, released"}, {"leave", "J create, released, left by this"}, {"keep", "J create, left by this"}} {
-		if _, err := deletes[row[0]](j, t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-		want(t, row[0], peek(t, j, "n"), row[1])
-	}
-	if err := j.Begin(t.Context(), create("n", "x")).Claim(); !errors.Is(err, ErrTaken) {
-		t.Errorf("a second create: %v", err)
-	}
-	call := claim(t, j, create("m", "x"))
+	call := claim(t, j, create("n", "x"))
 	call.Unknown()
-	want(t, "unknown", short(call.Record()), "create?")
-	if id, err := j.LastRequest(t.Context(), "p", "n", "J"); call.Record().Last.ID+id != "" || err != nil || j.IsDurable() {
-		t.Errorf("request %q, kept: %t", id, j.IsDurable())
+	want(t, "unknown", peek(t, j, "n"), "create?")
+	want(t, "by another configuration", peek(t, InMemory(), "n"), "free")
+	if call.Record().Last.ID != "" || j.IsDurable() {
+		t.Errorf("request %q, kept: %t", call.Record().Last.ID, j.IsDurable())
 	}
 }

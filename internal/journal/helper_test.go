@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -29,26 +30,18 @@ type World struct {
 	Apart bool // each run is on another machine, so none shows that it has ended
 
 	texts store.Memory
+	ended sync.Map // by run
 
 	mu      sync.Mutex
 	history []string // each write, in short
-	ended   map[string]bool
 }
-
-// NewWorld returns a world without records.
-func NewWorld() *World { return &World{ended: map[string]bool{}} }
 
 // End ends the process of a run.
-func (w *World) End(run string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ended[run] = true
-}
+func (w *World) End(run string) { w.ended.Store(run, true) }
 
 func (w *World) hasEnded(s cli.ProcessID) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.ended[s.Start] && !w.Apart
+	_, isEnded := w.ended.Load(s.Start)
+	return isEnded && !w.Apart
 }
 
 // put writes a text whatever is there.
@@ -128,6 +121,7 @@ const (
 	Hangs     // until the client gives up
 	denied    // to these credentials
 	conflicts // as a write that is in progress, and not seen yet
+	cancels   // the call, before the access
 )
 
 var errFault = errors.New("a fault")
@@ -183,7 +177,7 @@ func (s *Store) access(ctx context.Context, op string, do func() error) error {
 	case Hangs:
 		_ = sleep.For(ctx, time.Hour)
 		return context.Cause(ctx)
-	case None:
+	case None, cancels:
 	}
 	return do()
 }
@@ -252,14 +246,14 @@ func times(op string, faults ...Fault) func(string) Fault {
 }
 
 // Open is a process of another run. Its store is a bucket.
-func (w *World) Open(run string, forget ...string) (*Journal, *Store, *cli.Process) {
+func (w *World) Open(run string) (*Journal, *Store, *cli.Process) {
 	s := &Store{World: w, Delay: time.Minute}
 	process := &cli.Process{Run: cli.Run(run), Self: cli.ProcessID{Start: run}, Ended: w.hasEnded}
-	return New(s, process, Options{Forget: forget, RequestTimeout: time.Second}), s, process
+	return New(s, process, Options{RequestTimeout: time.Second}), s, process
 }
 
-func (w *World) open(run string, forget ...string) (*Journal, *Store) {
-	j, s, _ := w.Open(run, forget...)
+func (w *World) open(run string) (*Journal, *Store) {
+	j, s, _ := w.Open(run)
 	return j, s
 }
 
@@ -288,6 +282,12 @@ func (w *World) accepted(t *testing.T, run string, names ...string) {
 		claim(t, j, create(name, "x")).Accepted("job-" + name)
 	}
 	w.history = nil
+}
+
+// inBubble runs a row of a table on a clock of its own.
+func inBubble(t *testing.T, name string, row func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, row) })
 }
 
 // want compares what happened with what should.

@@ -6,7 +6,6 @@ package journal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +30,7 @@ func peek(t *testing.T, j *Journal, name string) string {
 
 // A plan lists once, however many resources ask, reads only what is there, and writes nothing. (S02)
 func TestPlan_accesses(t *testing.T) {
-	w := NewWorld()
+	w := new(World)
 	w.accepted(t, "1", "a", "b")
 	j, c := w.open("2")
 	interrupted, cancel := context.WithCancel(t.Context())
@@ -67,7 +66,7 @@ func TestPlan_faults(t *testing.T) {
 		"may not list, a record is lost": {denied, LostRequest, "error, error", "list get get"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := NewWorld()
+			w := new(World)
 			w.accepted(t, "1", "a")
 			j, c := w.open("2")
 			c.Fault = func(op string) Fault { return map[string]Fault{"list": row.list, "get": row.get}[op] }
@@ -79,7 +78,7 @@ func TestPlan_faults(t *testing.T) {
 
 func TestAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := NewWorld()
+		w := new(World)
 		w.accepted(t, "1", "b", "a")
 		alive, _ := w.open("2")
 		claim(t, alive, create("c", "x"))
@@ -104,15 +103,14 @@ func TestAll(t *testing.T) {
 }
 
 func TestLastRequest(t *testing.T) {
-	w := NewWorld()
+	w := new(World)
 	w.write(t, has("J", released))
 	j, _ := w.open("me")
-	for job, id := range map[string]string{"J": lastID, "K": ""} {
-		got, err := j.LastRequest(t.Context(), "p", "n", job)
-		want(t, job, fmt.Sprint(got, err), fmt.Sprint(id, error(nil)))
+	for of, id := range map[[2]string]string{{"n", "J"}: lastID, {"n", "K"}: "", {"m", "J"}: ""} {
+		if got, err := j.LastRequest(t.Context(), "p", of[0], of[1]); got != id || err != nil {
+			t.Errorf("%v: %q, %v", of, got, err)
+		}
 	}
-	got, err := j.LastRequest(t.Context(), "p", "m", "J")
-	want(t, "no record", fmt.Sprint(got, err), fmt.Sprint("", error(nil)))
 }
 
 // Names differ, however they are spelled, and stay readable.
@@ -127,5 +125,16 @@ func TestKey(t *testing.T) {
 	}
 	if k := key("p", "Release Notes/7"); !strings.HasPrefix(k, "release-notes-7-") {
 		t.Error(k)
+	}
+}
+
+func TestHash(t *testing.T) {
+	seen := map[string]bool{}
+	for _, parts := range [][]string{nil, {""}, {"", ""}, {"a", "bc"}, {"ab", "c"}, {"abc"}, {"a", "", "bc"}} {
+		hash := Hash(parts...)
+		if store.CheckKey(hash) != nil || len(hash) != 20 || seen[hash] {
+			t.Errorf("%q: %s", parts, hash)
+		}
+		seen[hash] = true
 	}
 }

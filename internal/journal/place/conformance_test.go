@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
@@ -131,64 +133,52 @@ func parse(t *testing.T, text string) Location {
 	return l
 }
 
-// denying returns what opens a store whose credentials lack a right.
+// denying returns what opens a store whose credentials may do all but one op. The policy is made of what errors say.
 func denying(at string, p storetest.Place) func(*testing.T, string, string) store.Store {
-	return func(t *testing.T, scope, op string) store.Store {
+	return func(t *testing.T, scope, denied string) store.Store {
 		t.Helper()
-		denied := allowRole(t, at, policyWithout(p, op))
-		denied.Prefix = p.Prefix
-		return denied.Open(scope, new(cli.Process))
+		var statements []string
+		for _, op := range []string{"list", "read", "write"} {
+			if op != denied {
+				statements = append(statements, p.Cloud.Grant(op, p.Prefix))
+			}
+		}
+		if denied == "read" { // which the right to write has, too
+			statements[1] = strings.Replace(statements[1], `"s3:GetObject", `, "", 1)
+		}
+		l := allowRole(t, at, `{"Version": "2012-10-17", "Statement": [`+strings.Join(statements, ",")+`]}`)
+		l.Prefix = p.Prefix
+		return l.Open(scope, new(cli.Process))
 	}
 }
 
-// client reaches the server of a URL without the code that is tested here, and names the bucket.
-func client(t *testing.T, at string) (_ *s3.Client, bucket string) {
+// locked makes a bucket that keeps each version for a day, at the server of a URL, without the code that is tested here.
+func locked(t *testing.T, at string) (made string) {
 	t.Helper()
 	parsed, err := url.Parse(at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	loaded, err := config.LoadDefaultConfig(t.Context(), config.WithRegion(parsed.Query().Get("region")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s3.NewFromConfig(loaded, func(o *s3.Options) {
+	client := s3.NewFromConfig(loaded, func(o *s3.Options) {
 		o.BaseEndpoint, o.UsePathStyle = aws.String(parsed.Query().Get("endpoint")), true
-	}), parsed.Host
-}
-
-// locked makes a bucket that keeps each version for a day.
-func locked(t *testing.T, at string) (made string) {
-	t.Helper()
-	client, bucket := client(t, at)
+	})
 	name := "agent-" + storetest.NewKey()
-	_, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name, ObjectLockEnabledForBucket: aws.Bool(true)})
 	if err == nil {
+		_, err = client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name, ObjectLockEnabledForBucket: aws.Bool(true)})
+	}
+	if err == nil {
+		retention := &types.DefaultRetention{Mode: types.ObjectLockRetentionModeCompliance, Days: aws.Int32(1)}
 		_, err = client.PutObjectLockConfiguration(t.Context(), &s3.PutObjectLockConfigurationInput{
 			Bucket: &name, ObjectLockConfiguration: &types.ObjectLockConfiguration{
-				ObjectLockEnabled: types.ObjectLockEnabledEnabled,
-				Rule:              &types.ObjectLockRule{DefaultRetention: &types.DefaultRetention{Mode: types.ObjectLockRetentionModeCompliance, Days: aws.Int32(1)}},
+				ObjectLockEnabled: types.ObjectLockEnabledEnabled, Rule: &types.ObjectLockRule{DefaultRetention: retention},
 			},
 		})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Replace(at, bucket, name, 1)
-}
-
-// policyWithout allows all that the journal does at a place, but for one op. It is made of what errors say.
-func policyWithout(p storetest.Place, denied string) string {
-	var statements []string
-	for _, op := range []string{"list", "read", "write"} {
-		if op != denied {
-			statements = append(statements, p.Cloud.Grant(op, p.Prefix))
-		}
-	}
-	if denied == "read" { // which the right to write has, too
-		statements[1] = strings.Replace(statements[1], `"s3:GetObject", `, "", 1)
-	}
-	return `{"Version": "2012-10-17", "Statement": [` + strings.Join(statements, ",") + `]}`
+	return strings.Replace(at, parsed.Host, name, 1)
 }
 
 // allowRole assumes a role that only has what a policy allows: MinIO has that.
@@ -208,4 +198,82 @@ func allowRole(t *testing.T, at, policy string) Location {
 		t.Fatal(l.Unusable)
 	}
 	return l
+}
+
+// A store that ignores a condition is not used. Nor is one that does not accept the version which it, or a proxy, has named: it could not
+// record what is sent. (S03)
+//
+// Red without: proveChange, and each of its comparisons.
+func TestBucket_versions(t *testing.T) {
+	for _, ignored := range []string{"If-None-Match", "If-Match"} {
+		f := fakes3.New(t)
+		f.IgnoreIfNoneMatch, f.IgnoreIfMatch = ignored == "If-None-Match", ignored == "If-Match"
+		if err := parse(t, f.URL).Open("scope", new(cli.Process)).Prove(t.Context()); err == nil || !strings.Contains(err.Error(), "("+ignored+")") {
+			t.Errorf("%s is ignored: %v", ignored, err)
+		}
+	}
+	f := fakes3.New(t)
+	zip := func(etag string) string { return strings.TrimSuffix(etag, `"`) + `-gzip"` }
+	for name, test := range map[string]struct {
+		of       string // the method whose responses are changed; empty: all
+		response func(etag string) string
+		request  func(etag string) string
+		works    bool
+	}{
+		"as they are":     {works: true},
+		"zipped":          {of: http.MethodGet, response: zip},
+		"weak":            {response: func(etag string) string { return "W/" + etag }},
+		"another, stored": {of: http.MethodPut, response: zip},
+		"never accepted":  {request: zip},
+		"put right again": {response: zip, request: func(etag string) string { return strings.Replace(etag, "-gzip", "", 1) }, works: true},
+	} {
+		for range 2 { // a new scope, and one that has been proved
+			s := parse(t, f.URL).Open(name, &cli.Process{Network: storetest.Network(func(r *http.Request) (*http.Response, error) {
+				if match := r.Header.Get("If-Match"); match != "" && test.request != nil {
+					r = r.Clone(r.Context())
+					r.Header.Set("If-Match", test.request(match))
+				}
+				response, err := http.DefaultTransport.RoundTrip(r)
+				if err == nil && test.response != nil && (test.of == "" || test.of == r.Method) {
+					response.Header.Set("ETag", test.response(response.Header.Get("ETag")))
+				}
+				return response, err
+			})})
+			if err := s.Prove(t.Context()); (err == nil) != test.works {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// The policies of the pipelines guide: each role does what it must, beside its own state only.
+func TestS3_policy(t *testing.T) {
+	text := os.Getenv("AGENT_TEST_S3")
+	if text == "" {
+		t.Skip("AGENT_TEST_S3 is not set: make test-stores sets it")
+	}
+	for _, test := range []struct{ file, key, allowed string }{
+		{"plan.json", "agent/terraform.tfstate", "list read"},
+		{"plan.json", "other/terraform.tfstate", "list"},
+		{"apply.json", "agent/terraform.tfstate", "list prove read write"},
+		{"apply.json", "other/terraform.tfstate", "list"},
+	} {
+		policy, err := os.ReadFile("../../../examples/guides/pipelines/bucket/" + test.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bucket := strings.TrimPrefix(parse(t, text).cloud.String(), "s3://")
+		l := allowRole(t, text, strings.ReplaceAll(string(policy), "s3:::ci-state", "s3:::"+bucket))
+		l.Prefix = test.key + "." + settings.JournalName
+		var allowed []string
+		for op, err := range storetest.Ops(t, l.Open("scope", new(cli.Process)), "a") {
+			if err == nil {
+				allowed = append(allowed, op)
+			}
+		}
+		slices.Sort(allowed)
+		if got := strings.Join(allowed, " "); got != test.allowed {
+			t.Errorf("%s at %s allows %s, want %s", test.file, test.key, got, test.allowed)
+		}
+	}
 }

@@ -6,6 +6,8 @@ package place
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,9 +15,21 @@ import (
 	"testing"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
+
+// initialized makes a data folder that has what init writes, and a selected workspace.
+func initialized(t *testing.T, state, workspace string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("TF_DATA_DIR", dir)
+	t.Setenv("TF_WORKSPACE", "")
+	for file, text := range map[string]string{"terraform.tfstate": state, "environment": workspace} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // The first of each row is a place and a scope of its own. The others of the row are further ways to it.
 // A test shares its records with no state, nor with another test. (N26)
@@ -23,6 +37,7 @@ import (
 // Red without: each part of Find and of the scope; errNoStateName, each part of its condition.
 func TestFind(t *testing.T) {
 	t.Chdir(t.TempDir())
+	t.Setenv("TF_HTTP_ADDRESS", "b")
 	folder := t.TempDir()
 	inFolder, err := filepath.Abs(".agent-journal")
 	if err != nil {
@@ -30,10 +45,17 @@ func TestFind(t *testing.T) {
 	}
 	here := filepath.Dir(inFolder)
 	type run struct {
-		backend, workspace, flag, command, id string
-		named, service                        string
+		backend, workspace, variable, flag, command, id string
+		named, service                                  string
 	}
-	const s3, bucketOf = `"s3","config":{"bucket":"b","region":"r","key":`, `"gcs","config":{"bucket":`
+	const s3, bucketOf, http = `"s3","config":{"bucket":"b","region":"r","key":`, `"gcs","config":{"bucket":`, `"http","config":{"address":`
+	// of are runs with settings of a backend that are ways to one state.
+	of := func(kind string, settings ...string) (runs []run) {
+		for _, set := range settings {
+			runs = append(runs, run{backend: fmt.Sprintf(`%q,"config":{%s}`, kind, set)})
+		}
+		return runs
+	}
 	seen := map[string]int{}
 	for row, test := range []struct {
 		want string // empty: unusable
@@ -41,13 +63,24 @@ func TestFind(t *testing.T) {
 		runs []run
 	}{
 		{want: inFolder, runs: []run{{}, {service: "HTTP://LOCALHOST:80//"}, {workspace: "default"}, {id: "2"}, {flag: "terraform.tfstate"}, {flag: filepath.Join(here, "terraform.tfstate")},
-			{backend: `"local","config":{"path":null,"workspace_dir":null}`}}},
+			{backend: `"local","config":{"path":null,"workspace_dir":null}`}, {backend: `"local","config":{"path":""}`},
+			{backend: `"","config":{}},"state_store":null,"more":{`}, {workspace: "\n"}}},
+		{want: inFolder, runs: []run{{backend: `"","config":{}},"state_store":{"type":"a_b"`}}},
 		{want: inFolder, runs: []run{{service: "http://localhost/v1"}}},
-		{want: inFolder, runs: []run{{workspace: "w"}}},
+		{want: inFolder, runs: []run{{workspace: "w"}, {workspace: " w\r\n"}, {workspace: "other", variable: "w"}}},
 		{want: inFolder, runs: []run{{flag: "a"}, {flag: "./b/../a"}, {flag: filepath.Join(here, "a")}, {backend: `"local","config":{"path":"a"}`},
 			{backend: `"local","config":{"path":"b"}`, flag: "a"}}},
 		{want: inFolder, runs: []run{{backend: `"local","config":{"workspace_dir":"w"}`}}},
-		{want: inFolder, runs: []run{{backend: `"http","config":{"address":"a","password":"1"}`}, {backend: `"http","config":{"address":"a","password":"2"}`}}},
+		{want: inFolder, runs: of("http", `"address":"a","username":null,"password":"1"`, `"address":"a","username":"ci","password":"2"`)},
+		{want: inFolder, runs: of("http", `"address":"b"`, `"address":null`)}, // of the environment
+		{want: inFolder, runs: of("consul", `"path":"p","datacenter":null,"access_token":"1"`, `"path":"p","datacenter":"","access_token":"2"`)},
+		{want: inFolder, runs: of("consul", `"path":"p","datacenter":"other"`)},
+		{want: inFolder, runs: of("cos", `"bucket":"b","key":"k","secret_id":"1","secret_key":"1","security_token":"1"`, `"bucket":"b","key":"k","secret_id":"2"`)},
+		{want: inFolder, runs: of("cos", `"bucket":"b","key":"other"`)},
+		{want: inFolder, runs: of("remote", `"organization":"o","token":"1","workspaces":[{"name":"w"}]`, `"organization":"o","workspaces":[{"name":"w"}]`)},
+		{want: inFolder, runs: of("remote", `"organization":"o","workspaces":[{"name":"other"}]`)},
+		{want: "gs://b/p/agent-journal/", runs: of("gcs", `"bucket":"b","prefix":"p/","credentials":"laptop.json"`,
+			`"bucket":"b","prefix":"p","impersonate_service_account":"ci@example.com"`)},
 		{want: inFolder, runs: []run{{command: "test", id: "1"}}},
 		{want: inFolder, runs: []run{{command: "test", id: "2"}}},
 		{want: "s3://b/k.agent-journal/", runs: []run{{backend: s3 + `"k"}`}, {backend: s3 + `"k","profile":null}`}, {backend: s3 + `"k"}`, flag: "a"}}},
@@ -59,10 +92,11 @@ func TestFind(t *testing.T) {
 		{want: folder, runs: []run{{named: folder + "?state=a"}, {named: folder + "?state=a", backend: bucketOf + `"b"}`}, {named: folder + "?state=a", flag: "a"}}},
 		{says: "unknown", runs: []run{{backend: s3 + `"k","unknown":"canary"}`}}},
 		{says: "init again", runs: []run{{backend: `"canary`}, {backend: `"canary`, named: folder + "?state=a"}}},
-		{says: "add ?state=NAME", runs: []run{{named: folder}, {named: folder, backend: `"http","config":{"address":"a"}`}, {named: folder, flag: "a"}}},
+		{says: "add ?state=NAME", runs: []run{{named: folder}, {named: folder, backend: http + `"a"}`}, {named: folder, flag: "a"}}},
 	} {
 		for _, run := range test.runs {
 			initialized(t, `{"backend":{"type":`+cmp.Or(run.backend, `"","config":{}`)+`}}`, run.workspace)
+			t.Setenv("TF_WORKSPACE", run.variable)
 			service, err := url.Parse(cmp.Or(run.service, "http://localhost"))
 			if err != nil {
 				t.Fatal(err)
@@ -75,6 +109,11 @@ func TestFind(t *testing.T) {
 			if test.want == "" {
 				if err := got.Location.Unusable; err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "canary") {
 					t.Errorf("%+v: %v", run, err)
+				}
+				for op, err := range storetest.Ops(t, got.Location.Open("scope", new(cli.Process)), "a") {
+					if !errors.Is(err, got.Location.Unusable) {
+						t.Errorf("%+v: %s: %v", run, op, err)
+					}
 				}
 				continue
 			}
@@ -90,35 +129,36 @@ func TestFind(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A place that cannot be used is an error of each operation, and of nothing before.
-func TestOpen_unusable(t *testing.T) {
-	cause := errors.New("a setting")
-	for _, l := range []Location{{Unusable: cause}, {Folder: t.TempDir(), Unusable: cause}} {
-		s := l.Open("scope", new(cli.Process))
-		for op, err := range storetest.Ops(t, s, "a") {
-			if !errors.Is(err, cause) {
-				t.Errorf("%s: %v", op, err)
-			}
-		}
-		if s.Name("") != l.Folder {
-			t.Errorf("named %s", s.Name(""))
-		}
+	t.Setenv("TF_DATA_DIR", t.TempDir())
+	if err := os.Mkdir(filepath.Join(dataFolder(), "terraform.tfstate"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := Find(Location{}, new(url.URL), new(cli.Process)); got.Location.Unusable == nil {
+		t.Errorf("a file that cannot be read is no backend: %+v", got)
 	}
 }
 
-// What is no key becomes no part of a path.
-func TestCheckKey(t *testing.T) {
-	bucket := parse(t, fakes3.New(t).URL)
-	for key, isKey := range map[string]bool{
-		"a": true, "a-1": true, strings.Repeat("k", 62): true, strings.Repeat("k", 63): false, "": false, "a/b": false, "..": false, "A": false,
-	} {
-		for _, l := range []Location{{Folder: t.TempDir()}, bucket} {
-			s := l.Open("scope", new(cli.Process))
-			_, putErr := s.Put(t.Context(), storetest.New(key), nil)
-			if _, err := s.Get(t.Context(), key); (err == nil) != isKey || (putErr == nil) != isKey {
-				t.Errorf("%q: %v, %v", key, err, putErr)
+// Each setting that says where a state in a bucket is identifies it, and null is its default.
+func TestBackend_located(t *testing.T) {
+	for _, kind := range kinds() {
+		settings := map[string]any{}
+		for name := range kind.StateSettings {
+			settings[name] = "aaa"
+		}
+		with := func(name string, value any) (id, at string) {
+			b := backend{Type: kind.Backend, Settings: maps.Clone(settings)}
+			b.Settings[name] = value
+			id, _ = b.id("")
+			return id, defaultLocation(b).String()
+		}
+		same, _ := with("", nil)
+		for name, usually := range kind.StateSettings {
+			if other, _ := with(name, "bbb"); other == same {
+				t.Errorf("%s: another %s is no other state", kind.Backend, name)
+			}
+			null, atNull := with(name, nil)
+			if byDefault, at := with(name, usually); byDefault != null || at != atNull {
+				t.Errorf("%s: with %s = null and %q, the states are %s and %s, at %s and %s", kind.Backend, name, usually, null, byDefault, atNull, at)
 			}
 		}
 	}

@@ -26,8 +26,8 @@ import (
 // AGENT_TEST_S3 is for. Its fields are guarded by Mutex while requests come.
 type Server struct {
 	sync.Mutex
-	URL     string // of a journal
-	Objects map[string][]byte
+	URL     string            // of a journal
+	Objects map[string][]byte // nil: none yet
 
 	// IgnoreIfNoneMatch and IgnoreIfMatch make it a store that ignores a condition of a write.
 	IgnoreIfNoneMatch, IgnoreIfMatch bool
@@ -56,7 +56,7 @@ func Op(r *http.Request) string {
 func New(t testing.TB) *Server {
 	t.Helper()
 	storetest.SetEnv(t, map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}, "AWS_")
-	f := &Server{Objects: map[string][]byte{}}
+	f := new(Server)
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	f.URL = "s3://bucket/a/prefix?region=us-east-1&endpoint=" + server.URL
@@ -72,20 +72,11 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hook := f.hook
 	f.Unlock()
 	if hook != nil {
-		switch status := hook(r); status {
-		case 0:
-		case http.StatusForbidden:
-			refuse(w, status, "AccessDenied")
-			return
-		default:
-			w.WriteHeader(status)
+		if status := hook(r); status != 0 {
+			refuse(w, status, map[int]string{http.StatusForbidden: "AccessDenied"}[status])
 			return
 		}
 	}
-	f.serve(w, r, body)
-}
-
-func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	f.Lock()
 	defer f.Unlock()
 	name, inBucket := strings.CutPrefix(r.URL.Path, "/bucket")
@@ -111,23 +102,21 @@ func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 // put demands a checksum, as Amazon does with Object Lock, and one of the conditions, without which the journal writes nothing.
 func (f *Server) put(w http.ResponseWriter, r *http.Request, name string, body []byte) {
 	object, exists := f.Objects[name]
-	isNew, match := r.Header.Get("If-None-Match") == "*", r.Header.Get("If-Match")
+	isNew, match, sum := r.Header.Get("If-None-Match") == "*", r.Header.Get("If-Match"), sha256.Sum256(body)
 	switch {
-	case r.Header.Get("X-Amz-Checksum-Sha256") != checksum(body), isNew == (match != ""):
+	case r.Header.Get("X-Amz-Checksum-Sha256") != base64.StdEncoding.EncodeToString(sum[:]), isNew == (match != ""):
 		refuse(w, http.StatusBadRequest, "InvalidRequest")
 	case isNew && exists && !f.IgnoreIfNoneMatch, match != "" && exists && match != etag(object) && !f.IgnoreIfMatch:
 		refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
 	case match != "" && !exists && !f.IgnoreIfMatch:
 		refuse(w, http.StatusNotFound, "NoSuchKey")
 	default:
+		if f.Objects == nil {
+			f.Objects = map[string][]byte{}
+		}
 		f.Objects[name] = body
 		w.Header().Set("ETag", etag(body))
 	}
-}
-
-func checksum(body []byte) string {
-	sum := sha256.Sum256(body)
-	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
 func refuse(w http.ResponseWriter, status int, code string) {

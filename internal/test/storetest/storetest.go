@@ -103,6 +103,16 @@ func Files(t *testing.T, dir string) (names []string) {
 	return names
 }
 
+// File writes a file, and returns its path.
+func File(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // SetEnv sets variables, and hides all others that start with one of the prefixes: what this machine has set.
 func SetEnv(t testing.TB, variables map[string]string, prefixes ...string) {
 	t.Helper()

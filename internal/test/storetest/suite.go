@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +58,7 @@ func Run(t *testing.T, p Place) {
 		"denied":        tryDenied,
 		"missing":       tryMissing,
 		"silent":        trySilent,
+		"foreign":       tryForeign,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := p
@@ -245,9 +247,16 @@ func tryList(t *testing.T, p Place) {
 	}
 }
 
-// A text is what was written, whatever it is, and never a part of it.
+// A text is what was written, whatever it is, and never a part of it. What is no key becomes no part of a path.
 func tryTexts(t *testing.T, p Place) {
 	s := p.open()
+	for _, key := range []string{"", "a/b", "..", "A", strings.Repeat("k", 63)} {
+		_, readErr := s.Get(t.Context(), key)
+		if _, err := s.Put(t.Context(), New(key), nil); err == nil || readErr == nil {
+			t.Errorf("%q is a key: %v, %v", key, readErr, err)
+		}
+	}
+	Write(t, s, New(NewKey()+"-"+strings.Repeat("k", 62-27)), "{}")
 	for _, body := range []string{"{", "\x00\xff\r\n", strings.Repeat("x", store.MaxText)} {
 		key := NewKey()
 		Write(t, s, New(key), body)
@@ -313,6 +322,66 @@ func trySilent(t *testing.T, p Place) {
 		}
 		if took := time.Since(start); took != 4*Limit {
 			t.Errorf("four calls took %s, want %s each", took, Limit)
+		}
+	})
+}
+
+func tryForeign(t *testing.T, p Place) {
+	if p.Cloud == nil {
+		t.Skip("nothing responds for a folder")
+	}
+	Foreign(t, func(n Network) store.Store { return p.Open(p.scope, n) })
+}
+
+// Foreign tries responses of a proxy: only the store's own words say that there is nothing, or that a condition is not met. No
+// redirect is followed.
+func Foreign(t *testing.T, open func(Network) store.Store) {
+	t.Helper()
+	for _, status := range []int{http.StatusOK, http.StatusTemporaryRedirect, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound} {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(func(r *http.Request) (*http.Response, error) {
+				if r.URL.Host == "foreign.example.com" {
+					t.Errorf("%d: followed with %v", status, r.Header)
+				}
+				return Response(status, "", "Location", "https://foreign.example.com"), nil
+			})
+			for op, err := range Ops(t, s, NewKey()) {
+				if err == nil || errors.Is(err, store.ErrConflict) {
+					t.Errorf("%d is good enough for %s: %v", status, op, err)
+				}
+			}
+		})
+	}
+}
+
+// Stalled tries a store whose credentials are lent for an hour: a refresh without a response does not hold up the next access. lent
+// responds to a request for credentials, and to no other.
+func Stalled(t *testing.T, open func(*testing.T, Network) store.Store, lent func(*http.Request) *http.Response) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var stalls atomic.Bool
+		s := open(t, func(r *http.Request) (*http.Response, error) {
+			response := lent(r)
+			switch {
+			case response == nil:
+				return Response(http.StatusOK, `{"generation": "1"}`, "ETag", `"1"`), nil
+			case stalls.CompareAndSwap(true, false):
+				<-r.Context().Done() // not that of the access
+				return nil, r.Context().Err()
+			}
+			return response, nil
+		})
+		for _, want := range []error{nil, context.DeadlineExceeded, nil} {
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if _, err := s.Put(ctx, New(NewKey()), []byte("{}")); !errors.Is(err, want) || time.Since(began) > time.Second {
+				t.Errorf("got %v after %v, want %v", err, time.Since(began), want)
+			}
+			cancel()
+			if want == nil { // what was lent ends
+				<-time.After(2 * time.Hour)
+				stalls.Store(true)
+			}
 		}
 	})
 }

@@ -4,8 +4,6 @@
 package s3
 
 import (
-	"context"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -13,12 +11,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,10 +35,21 @@ func onlyAWS(t *testing.T, variables map[string]string) {
 	storetest.SetEnv(t, set, "AWS_")
 }
 
-// besideState is where settings lead that locate a state, and others.
+// inState is where settings lead that locate a state, and others.
 func inState(others map[string]any) (bucket.Cloud, string, error) {
 	state := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1", "workspace_key_prefix": nil, "encrypt": false}
 	return storetest.Beside(Kind(), state, others)
+}
+
+// openState opens the store there, with the credentials of onlyAWS.
+func openState(t *testing.T, others map[string]any, network http.RoundTripper) store.Store {
+	t.Helper()
+	onlyAWS(t, nil)
+	c, prefix, err := inState(others)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bucket.New(c, prefix, "scope", network)
 }
 
 func isSTS(r *http.Request) bool { return strings.HasPrefix(r.URL.Host, "sts.") }
@@ -140,10 +146,7 @@ func TestS3_signers(t *testing.T) {
 
 // Where the settings of the backend, a URL, and variables lead. What they say about credentials is in TestS3_signers.
 func TestS3_settings(t *testing.T) {
-	config := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(config, []byte("[default]\nendpoint_url = https://s3.example.com\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	config := storetest.File(t, "config", "[default]\nendpoint_url = https://s3.example.com\n")
 	type values = map[string]any
 	type texts = map[string]string
 	const beside = "/app/state.agent-journal/scope/"
@@ -277,104 +280,66 @@ func TestS3_refused(t *testing.T) {
 	}
 }
 
-// What S3 denies is named as a statement that a policy accepts, beside S3's own words, and what STS denies is not.
+// What S3 denies is named as a statement that a policy accepts, beside S3's own words, and what STS denies is not. A listing that lacks
+// what follows says nothing.
 func TestS3_denied(t *testing.T) {
-	for name, test := range map[string]struct {
+	const page, says = `<ListBucketResult><Name>states</Name><IsTruncated>true</IsTruncated></ListBucketResult>`, "to perform: kms:GenerateDataKey"
+	grants := map[string]string{
+		"list":  `{"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "arn:aws:s3:::states"}`,
+		"read":  `{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::states/app/state.agent-journal/*"}`,
+		"write": `{"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::states/app/state.agent-journal/*"}`,
+	}
+	grants["prove"] = grants["write"]
+	for code, test := range map[string]struct {
 		set      map[string]any
-		code     string
 		isDenied bool
 	}{
-		"policy":      {code: "AccessDenied", isDenied: true},
-		"unknown key": {code: "InvalidAccessKeyId"},
-		"role":        {set: map[string]any{"assume_role": map[string]any{"role_arn": "canary"}}, code: "AccessDenied"},
+		"AccessDenied": {isDenied: true}, "InvalidAccessKeyId": {}, "AccessDenied ": {set: map[string]any{"assume_role": map[string]any{"role_arn": "canary"}}}, "": {},
 	} {
-		t.Run(name, func(t *testing.T) {
-			onlyAWS(t, nil)
-			c, prefix, err := inState(test.set)
-			if err != nil {
-				t.Fatal(err)
+		s := openState(t, test.set, storetest.Network(func(r *http.Request) (*http.Response, error) {
+			text := "<Error><Code>" + strings.TrimSpace(code) + "</Code><Message>a is not authorized " + says + "</Message></Error>"
+			switch {
+			case isSTS(r):
+				text = "<ErrorResponse>" + text + "</ErrorResponse>"
+			case code == "":
+				return storetest.Response(http.StatusOK, page), nil
 			}
-			_, err = bucket.New(c, prefix, "scope", storetest.Network(func(r *http.Request) (*http.Response, error) {
-				text := "<Error><Code>" + test.code + "</Code><Message>a is not authorized to perform: kms:GenerateDataKey</Message></Error>"
-				if isSTS(r) {
-					text = "<ErrorResponse>" + text + "</ErrorResponse>"
-				}
-				return storetest.Response(http.StatusForbidden, text), nil
-			})).Put(t.Context(), newText, []byte("{}"))
-			isDenied, text := errors.Is(err, store.ErrDenied), fmt.Sprint(err)
-			if isDenied != test.isDenied || !strings.Contains(text, "kms:GenerateDataKey") || strings.Contains(text, "canary") {
-				t.Fatal(err)
+			return storetest.Response(http.StatusForbidden, text), nil
+		}))
+		for op, err := range storetest.Ops(t, s, "a") {
+			text := fmt.Sprint(err)
+			if err == nil || errors.Is(err, store.ErrDenied) != test.isDenied || strings.Contains(text, "may lack "+grants[op]) != test.isDenied ||
+				strings.Contains(text, says) != (code != "") || strings.Contains(text, "canary") {
+				t.Errorf("%s: %s: %v", code, op, err)
 			}
-			var statement struct {
-				Effect, Resource string
-				Action           []string
-			}
-			_, grant, _ := strings.Cut(text, "the credentials may lack ")
-			if !isDenied {
-				return
-			}
-			err = json.NewDecoder(strings.NewReader(grant)).Decode(&statement)
-			says := statement.Effect + fmt.Sprint(statement.Action) + statement.Resource
-			if err != nil || says != "Allow[s3:GetObject s3:PutObject]arn:aws:s3:::states/app/state.agent-journal/*" {
-				t.Error(grant, err)
-			}
-		})
+		}
 	}
 }
 
 // The transport is that of the settings, as the library makes it, but follows no redirect.
 func TestS3_transport(t *testing.T) {
-	onlyAWS(t, nil)
 	var requests []string
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests = append(requests, r.URL.Path)
 		http.Redirect(w, r, "/foreign", http.StatusTemporaryRedirect)
 	}))
 	defer server.Close()
-	bundle := filepath.Join(t.TempDir(), "ca.pem")
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(bundle, certificate, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, prefix, err := inState(map[string]any{"endpoint": server.URL, "custom_ca_bundle": bundle, "use_path_style": true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = bucket.New(c, prefix, "scope", nil).Get(t.Context(), "a")
+	bundle := storetest.File(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	set := map[string]any{"endpoint": server.URL, "custom_ca_bundle": bundle, "use_path_style": true}
+	_, err := openState(t, set, nil).Get(t.Context(), "a")
 	if diff := cmp.Diff([]string{"/states/app/state.agent-journal/scope/a.record"}, requests); diff != "" || err == nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
-// An access whose credentials cannot be refreshed does not hold up the next one.
 func TestS3_stalledRefresh(t *testing.T) {
-	onlyAWS(t, nil)
-	c, prefix, err := inState(map[string]any{"assume_role": map[string]any{"role_arn": "arn:aws:iam::123456789012:role/a"}})
-	if err != nil {
-		t.Fatal(err)
+	open := func(t *testing.T, network storetest.Network) store.Store {
+		return openState(t, map[string]any{"assume_role": map[string]any{"role_arn": "arn:aws:iam::123456789012:role/a"}}, network)
 	}
-	synctest.Test(t, func(t *testing.T) {
-		var stalls atomic.Bool
-		s := bucket.New(c, prefix, "scope", storetest.Network(func(r *http.Request) (*http.Response, error) {
-			switch {
-			case !isSTS(r):
-				return storetest.Response(http.StatusOK, "", "ETag", `"1"`), nil
-			case stalls.CompareAndSwap(true, false):
-				<-r.Context().Done() // not that of the access
-				return nil, r.Context().Err()
-			}
-			return lent(), nil
-		}))
-		for _, want := range []error{nil, context.DeadlineExceeded, nil} {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			if _, err := s.Put(ctx, newText, []byte("{}")); !errors.Is(err, want) {
-				t.Errorf("got %v, want %v", err, want)
-			}
-			cancel()
-			if want == nil { // what was lent ends
-				time.Sleep(2 * time.Hour)
-				stalls.Store(true)
-			}
+	storetest.Stalled(t, open, func(r *http.Request) *http.Response {
+		if !isSTS(r) {
+			return nil
 		}
+		return lent()
 	})
 }
