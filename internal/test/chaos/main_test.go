@@ -59,10 +59,3 @@ func install(ctx context.Context, dir string) (err error) {
 	_, _ = fmt.Fprintf(io.Discard, "%p %p", plugin.Serve, agent.New) // else Go takes results of an earlier provider from its cache
 	return err
 }
-
-func needsCLI(t *testing.T) {
-	t.Helper()
-	if cli.Path == "" {
-		t.Skip(tfcli.NoCLI)
-	}
-}
