@@ -30,11 +30,10 @@ func (w *world) cutOnlyBy(allowed ...way) bool {
 }
 
 // check asserts the promise. The last run was not cut.
-func (w *world) check() (wrong []string) {
+func (w *world) check() {
 	s := w.scenario
-	fail := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	last := w.runs[len(w.runs)-1]
-	blocked, givenUp := w.blocked(last, fail), len(last.forget)
+	blocked, givenUp := w.blocked(last), len(last.forget)
 	again := s.last()
 	again.do, again.taints, again.lost, again.restored = plan, "", false, false
 	again.resources = slices.Clone(again.resources)
@@ -43,50 +42,50 @@ func (w *world) check() (wrong []string) {
 	}
 	p := w.play(again, cut{})
 	if !p.Empty && len(p.Diags) == 0 && blocked == 0 {
-		fail("the last plan is not empty and does not say why")
+		w.Errorf("the last plan is not empty and does not say why")
 	}
 	jobs, records, unknown := w.sim.Jobs(), w.records(), len(w.unknown())
 	want := s.jobs
 	for _, r := range w.runs {
 		if r.cut.way == unconditional && r.posts > 0 {
-			fail("run %d sent a request, and its store ignores conditions", r.number+1)
+			w.Errorf("run %d sent a request, and its store ignores conditions", r.number+1)
 		}
 	}
 	if more := len(jobs) - max(want, s.atMost) - givenUp; more > 0 {
-		fail("sent twice: %d jobs were started, want %d", len(jobs), want)
+		w.Errorf("sent twice: %d jobs were started, want %d", len(jobs), want)
 	}
 	isSure := s.isSimple() || w.cutOnlyBy() || s.destroys && w.runs[len(w.runs)-3].cut.way == uncut && !w.outlived()
 	if isSure && len(jobs) < want && blocked == 0 && unknown == 0 && !w.keptNames() {
-		fail("never sent: %d jobs were started, want %d", len(jobs), want)
+		w.Errorf("never sent: %d jobs were started, want %d", len(jobs), want)
 	}
 	if w.cutOnlyBy() && s.stops != (blocked > 0) {
-		fail("no run was cut, and the last one stops: %t", blocked > 0)
+		w.Errorf("no run was cut, and the last one stops: %t", blocked > 0)
 	}
-	inState := w.checkState(jobs, fail)
+	inState := w.checkState(jobs)
 	resources := len(again.resources)
 	if missing := resources - inState; missing > blocked {
-		fail("%d resources are missing, and %d were blocked", missing, blocked)
+		w.Errorf("%d resources are missing, and %d were blocked", missing, blocked)
 	}
 	if w.cutOnlyBy(interrupted) && s.isSimple() && s.late < requestTimeout && !s.adopts && (w.occurred[adopted] || w.tainted) {
-		fail("after Ctrl-C the state lacked a job, or it was tainted")
+		w.Errorf("after Ctrl-C the state lacked a job, or it was tainted")
 	}
 	isAlone := w.cutOnlyBy(killed, interrupted, abandoned, loseRequest, loseResponse, stateLost, serviceDown)
 	if isAlone && w.occurred[fakecli.Inconsistent] {
-		fail("an apply plans something else than its plan")
+		w.Errorf("an apply plans something else than its plan")
 	}
 	if inState < resources && slices.ContainsFunc(last.forget, func(id string) bool { return slices.Contains(w.unknown(), id) }) {
-		fail("a person has given a create up, and it was not sent again")
+		w.Errorf("a person has given a create up, and it was not sent again")
 	}
 	survived := w.cutOnlyBy(interrupted, cliKilled, stalled, losePut, latePut) && s.late < requestTimeout
 	hadTime := w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned) && s.late == 0 // before the CLI killed it
 	couldRetry := w.cutOnlyBy(storeHangs) && s.script.Duration >= 30*time.Second      // the CLI does not end the provider before the store is back
 	if (survived || hadTime || couldRetry) && s.isSimple() && unknown > 0 {
-		fail("nobody has the response, although the provider lived on")
+		w.Errorf("nobody has the response, although the provider lived on")
 	}
 	says := len(p.Diags) > 0 || slices.ContainsFunc(saying, func(summary string) bool { return w.occurred[summary] })
 	for _, r := range records {
 		if isUnknown(r) && s.isSimple() && !says {
-			fail("hidden: nothing says what became of %+v", r)
+			w.Errorf("hidden: nothing says what became of %+v", r)
 		}
 	}
 	for _, job := range jobs {
@@ -95,7 +94,7 @@ func (w *world) check() (wrong []string) {
 			once = slices.Delete(once, i, i+1)
 		}
 		if slices.Sort(once); len(slices.Compact(once)) < len(once) {
-			fail("sent twice: job %s has the prompts %q", job.ID, job.Prompts)
+			w.Errorf("sent twice: job %s has the prompts %q", job.ID, job.Prompts)
 		}
 		isRecorded := slices.ContainsFunc(records, func(r journal.Record) bool { return r.JobID == job.ID })
 		switch {
@@ -108,10 +107,9 @@ func (w *world) check() (wrong []string) {
 		case !s.isSimple() && (w.outlived() || s.hides):
 			w.occurred[lastOnly] = true
 		default:
-			fail("job %s was paid for, and is in no state", job.ID)
+			w.Errorf("job %s was paid for, and is in no state", job.ID)
 		}
 	}
-	return append(wrong, w.wrong...)
 }
 
 // outlived reports whether a provider went on after its CLI was killed, perhaps after the next run had planned.
@@ -120,7 +118,7 @@ func (w *world) outlived() bool {
 }
 
 // blocked returns how many errors the last run had, which was not cut.
-func (w *world) blocked(last *run, fail func(string, ...any)) (blocked int) {
+func (w *world) blocked(last *run) (blocked int) {
 	allowed := slices.Concat(blocking, w.scenario.errors)
 	for _, d := range last.Diags {
 		if d.Severity != tfprotov6.DiagnosticSeverityError {
@@ -128,7 +126,7 @@ func (w *world) blocked(last *run, fail func(string, ...any)) (blocked int) {
 		}
 		blocked++
 		if !slices.Contains(allowed, d.Summary) {
-			fail("the last run fails: %s: %s", d.Summary, d.Detail)
+			w.Errorf("the last run fails: %s: %s", d.Summary, d.Detail)
 		}
 	}
 	if last.Failed && !last.planned.Load() {
@@ -138,7 +136,7 @@ func (w *world) blocked(last *run, fail func(string, ...any)) (blocked int) {
 }
 
 // checkState compares the state with the service. It returns how many jobs it has.
-func (w *world) checkState(jobs []simulator.Job, fail func(string, ...any)) (number int) {
+func (w *world) checkState(jobs []simulator.Job) (number int) {
 	ids := map[string]bool{}
 	for address, o := range w.state {
 		if o.State.IsNull() {
@@ -148,14 +146,14 @@ func (w *world) checkState(jobs []simulator.Job, fail func(string, ...any)) (num
 		if ids[idOf(o.Instance)] {
 			w.occurred[twoAliases] = w.occurred[twoAliases] || w.scenario.hasAliases()
 			if !w.scenario.hasAliases() {
-				fail("%s has the job of another resource", address)
+				w.Errorf("%s has the job of another resource", address)
 			}
 		}
 		ids[idOf(o.Instance)] = true
 		i := slices.IndexFunc(jobs, func(job simulator.Job) bool { return job.ID == idOf(o.Instance) })
 		saysSo := w.occurred["Outcome of message to agent job unknown"] || w.occurred["Message to agent job unconfirmed"]
 		if prompt := o.Get("prompt"); i >= 0 && prompt != nil && !slices.Contains(jobs[i].Prompts, fmt.Sprint(prompt)) && !saysSo {
-			fail("never sent: %s says that its job has the prompt %v", address, prompt)
+			w.Errorf("never sent: %s says that its job has the prompt %v", address, prompt)
 		}
 	}
 	return number

@@ -7,12 +7,14 @@ package fakecli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"testing"
 
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
@@ -147,7 +149,12 @@ func (c *CLI) Load(ctx context.Context, stored Instance) {
 		return
 	}
 	c.Instance = stored
-	text, _ := json.Marshal(plain(c.State))
+	var state any
+	err := msgpack.Unmarshal(c.Dynamic(c.State).MsgPack, &state)
+	text, errJSON := json.Marshal(state) // as the state file has it
+	if err = errors.Join(err, errJSON); err != nil {
+		c.T.Fatal(err)
+	}
 	call(ctx, c, c.Server.UpgradeResourceState, &tfprotov6.UpgradeResourceStateRequest{TypeName: "agent_job", RawState: &tfprotov6.RawState{JSON: text}})
 }
 
