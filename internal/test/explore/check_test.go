@@ -55,7 +55,8 @@ func (w *world) check() {
 		w.Errorf("sent twice: %d jobs were started, want %d", len(jobs), want)
 	}
 	isSure := s.isSimple() || w.cutOnlyBy() || s.destroys && w.runs[len(w.runs)-3].cut.way == uncut && !w.outlived()
-	if isSure && len(jobs) < want && blocked == 0 && unknown == 0 && !w.keptNames() {
+	keepsName := w.occurred["Journal not usable"] // it could not be released, so its job is adopted
+	if isSure && len(jobs) < want && blocked == 0 && unknown == 0 && !keepsName {
 		w.Errorf("never sent: %d jobs were started, want %d", len(jobs), want)
 	}
 	if w.cutOnlyBy() && s.stops != (blocked > 0) {
@@ -169,11 +170,6 @@ var blocking = []string{"Outcome of agent job create unknown", "Outcome of messa
 var saying = append([]string{"Message of an earlier run counts as sent", "Journal not written"}, blocking...)
 
 const running = "Name has a running agent job"
-
-// keptNames reports whether a run has said that it could not release a name: its job is adopted.
-func (w *world) keptNames() bool {
-	return w.occurred["Journal not usable"]
-}
 
 // isSimple reports whether all runs are the same command, and nobody else interferes.
 func (s scenario) isSimple() bool {

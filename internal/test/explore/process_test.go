@@ -57,7 +57,8 @@ func (r *run) startProcess() *process {
 			defer w.mu.Unlock()
 			return s.Machine == machine && !w.alive(s)
 		},
-		CLIEnded: r.cliEnded.Load, Network: p, Command: r.phase(),
+		CLIEnded: r.cliEnded.Load, Network: p,
+		Command: map[bool]string{true: "apply", false: "plan"}[r.planned.Load()], // of what the plan has saved, as in a pipeline
 	}
 	p.cli = &fakecli.CLI{T: w}
 	if diags := p.cli.ConnectTo(p.ctx, provider.New(fmt.Sprint(p.pid), provider.Options{Process: own, Dial: p.dial}), p.settings()); len(diags) > 0 {
