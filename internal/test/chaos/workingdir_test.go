@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -154,39 +153,4 @@ func (w *workingDir) state() (all []instance) {
 		}
 	}
 	return all
-}
-
-// What a command says of earlier runs. Only with -json does a CLI show each of
-// several warnings that have the same summary.
-const (
-	createAdopted  = "Agent job adopted"
-	messageFound   = "Message of an earlier run counts as sent"
-	createUnknown  = "Outcome of agent job create unknown"
-	messageUnknown = "Outcome of message to agent job unknown"
-)
-
-// details are those of the diagnostics in the output of "-json" that have one of the summaries. A plan warns of an unknown create, and
-// its apply fails with the same summary: only that counts.
-func details(output string, summaries ...string) (found []string) {
-	for line := range strings.Lines(output) {
-		var message struct {
-			Diagnostic struct{ Severity, Summary, Detail string }
-		}
-		d := &message.Diagnostic
-		if json.Unmarshal([]byte(line), &message) == nil && slices.Contains(summaries, d.Summary) && (d.Summary != createUnknown || d.Severity == "error") {
-			found = append(found, d.Detail)
-		}
-	}
-	return found
-}
-
-// forget decides about the unknown creates that an apply has reported: the next
-// commands send them again.
-func (w *workingDir) forget(output string) {
-	w.t.Helper()
-	var ids []string
-	for _, detail := range details(output, createUnknown) {
-		ids = append(ids, regexp.MustCompile(`AGENT_JOURNAL_FORGET=(\w+)`).FindStringSubmatch(detail)[1])
-	}
-	w.env = append(w.env, "AGENT_JOURNAL_FORGET="+strings.Join(ids, ","))
 }
