@@ -41,53 +41,32 @@ func (w *world) check() {
 		again.resources[i].Planned, again.resources[i].Forced = nil, false
 	}
 	p := w.play(again, cut{})
+	jobs, unknown := w.sim.Jobs(), w.unknown()
+
+	// What is in the way is said, and only that stops a run.
 	if !p.Empty && len(p.Diags) == 0 && blocked == 0 {
 		w.Errorf("the last plan is not empty and does not say why")
 	}
-	jobs, records, unknown := w.sim.Jobs(), w.records(), len(w.unknown())
-	want := s.jobs
-	for _, r := range w.runs {
-		if r.cut.way == unconditional && r.posts > 0 {
-			w.Errorf("run %d sent a request, and its store ignores conditions", r.number+1)
-		}
-	}
-	if more := len(jobs) - max(want, s.atMost) - givenUp; more > 0 {
-		w.Errorf("sent twice: %d jobs were started, want %d", len(jobs), want)
-	}
-	isSure := s.isSimple() || w.cutOnlyBy() || s.destroys && w.runs[len(w.runs)-3].cut.way == uncut && !w.outlived()
-	keepsName := w.occurred["Journal not usable"] // it could not be released, so its job is adopted
-	if isSure && len(jobs) < want && blocked == 0 && unknown == 0 && !keepsName {
-		w.Errorf("never sent: %d jobs were started, want %d", len(jobs), want)
-	}
 	if w.cutOnlyBy() && s.stops != (blocked > 0) {
 		w.Errorf("no run was cut, and the last one stops: %t", blocked > 0)
-	}
-	inState := w.checkState(jobs)
-	resources := len(again.resources)
-	if missing := resources - inState; missing > blocked {
-		w.Errorf("%d resources are missing, and %d were blocked", missing, blocked)
-	}
-	if w.cutOnlyBy(interrupted) && s.isSimple() && s.late < requestTimeout && !s.adopts && (w.occurred[adopted] || w.tainted) {
-		w.Errorf("after Ctrl-C the state lacked a job, or it was tainted")
 	}
 	isAlone := w.cutOnlyBy(killed, interrupted, abandoned, loseRequest, loseResponse, stateLost, serviceDown)
 	if isAlone && w.occurred[fakecli.Inconsistent] {
 		w.Errorf("an apply plans something else than its plan")
 	}
-	if inState < resources && slices.ContainsFunc(last.forget, func(id string) bool { return slices.Contains(w.unknown(), id) }) {
-		w.Errorf("a person has given a create up, and it was not sent again")
-	}
-	survived := w.cutOnlyBy(interrupted, cliKilled, stalled, losePut, latePut) && s.late < requestTimeout
-	hadTime := w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned) && s.late == 0 // before the CLI killed it
-	couldRetry := w.cutOnlyBy(storeHangs) && s.script.Duration >= 30*time.Second      // the CLI does not end the provider before the store is back
-	if (survived || hadTime || couldRetry) && s.isSimple() && unknown > 0 {
-		w.Errorf("nobody has the response, although the provider lived on")
-	}
 	says := len(p.Diags) > 0 || slices.ContainsFunc(saying, func(summary string) bool { return w.occurred[summary] })
-	for _, r := range records {
-		if isUnknown(r) && s.isSimple() && !says {
-			w.Errorf("hidden: nothing says what became of %+v", r)
+	if r := w.records(); s.isSimple() && !says && slices.ContainsFunc(r, isUnknown) {
+		w.Errorf("hidden: nothing says what became of %+v", r)
+	}
+
+	// Nothing is sent twice, or without a journal.
+	for _, r := range w.runs {
+		if r.cut.way == unconditional && r.posts > 0 {
+			w.Errorf("run %d sent a request, and its store ignores conditions", r.number+1)
 		}
+	}
+	if len(jobs) > max(s.jobs, s.atMost)+givenUp {
+		w.Errorf("sent twice: %d jobs were started, want %d", len(jobs), s.jobs)
 	}
 	for _, job := range jobs {
 		once := slices.Clone(job.Prompts)
@@ -97,14 +76,46 @@ func (w *world) check() {
 		if slices.Sort(once); len(slices.Compact(once)) < len(once) {
 			w.Errorf("sent twice: job %s has the prompts %q", job.ID, job.Prompts)
 		}
-		isRecorded := slices.ContainsFunc(records, func(r journal.Record) bool { return r.JobID == job.ID })
+	}
+
+	// What was asked for is sent.
+	isSure := s.isSimple() || w.cutOnlyBy() || s.destroys && w.runs[len(w.runs)-3].cut.way == uncut && !w.outlived()
+	keepsName := w.occurred["Journal not usable"] // it could not be released, so its job is adopted
+	if isSure && len(jobs) < s.jobs && blocked == 0 && len(unknown) == 0 && !keepsName {
+		w.Errorf("never sent: %d jobs were started, want %d", len(jobs), s.jobs)
+	}
+	inState := w.checkState(jobs)
+	missing := len(again.resources) - inState
+	if missing > blocked {
+		w.Errorf("%d resources are missing, and %d were blocked", missing, blocked)
+	}
+	if missing > 0 && slices.ContainsFunc(last.forget, func(id string) bool { return slices.Contains(unknown, id) }) {
+		w.Errorf("a person has given a create up, and it was not sent again")
+	}
+
+	// Nothing is lost.
+	if w.cutOnlyBy(interrupted) && s.isSimple() && s.late < requestTimeout && !s.adopts && (w.occurred[adopted] || w.tainted) {
+		w.Errorf("after Ctrl-C the state lacked a job, or it was tainted")
+	}
+	survived := w.cutOnlyBy(interrupted, cliKilled, stalled, losePut, latePut) && s.late < requestTimeout
+	hadTime := w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned) && s.late == 0 // before the CLI killed it
+	couldRetry := w.cutOnlyBy(storeHangs) && s.script.Duration >= 30*time.Second      // the CLI does not end the provider before the store is back
+	if (survived || hadTime || couldRetry) && s.isSimple() && len(unknown) > 0 {
+		w.Errorf("nobody has the response, although the provider lived on")
+	}
+	w.checkLost(jobs, len(unknown)+givenUp, blocked > 0)
+}
+
+// checkLost asserts that each job is known, but for as many as nobody can know.
+func (w *world) checkLost(jobs []simulator.Job, unknown int, isBlocked bool) {
+	s := w.scenario
+	for _, job := range jobs {
+		isRecorded := slices.ContainsFunc(w.records(), func(r journal.Record) bool { return r.JobID == job.ID })
 		switch {
 		case w.everSeen[job.ID]:
 		case unknown > 0:
 			unknown--
-		case givenUp > 0:
-			givenUp--
-		case (blocked > 0 || !s.isSimple()) && strings.Contains(w.shown, job.ID), isRecorded && !s.isSimple(): // "terraform query" lists it
+		case (isBlocked || !s.isSimple()) && strings.Contains(w.shown, job.ID), isRecorded && !s.isSimple(): // "terraform query" lists it
 		case !s.isSimple() && (w.outlived() || s.hides):
 			w.occurred[lastOnly] = true
 		default:

@@ -149,17 +149,15 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // answer is what the bucket responds.
 func (r *run) answer(req *http.Request) *http.Response {
-	server := r.world.bucket
-	server.Lock()
-	server.IgnoreIfMatch, server.IgnoreIfNoneMatch = r.suffers(unconditional), r.suffers(unconditional)
-	server.Unlock()
-	recorder := httptest.NewRecorder()
+	recorder, bucket := httptest.NewRecorder(), r.world.bucket
 	if r.storeDown.Load() {
-		recorder.WriteHeader(http.StatusForbidden)
-		_, _ = recorder.WriteString("<Error><Code>AccessDenied</Code></Error>")
-	} else {
-		server.ServeHTTP(recorder, req)
+		http.Error(recorder, "<Error><Code>AccessDenied</Code></Error>", http.StatusForbidden)
+		return recorder.Result()
 	}
+	bucket.Lock()
+	bucket.IgnoreIfMatch, bucket.IgnoreIfNoneMatch = r.suffers(unconditional), r.suffers(unconditional)
+	bucket.Unlock()
+	bucket.ServeHTTP(recorder, req)
 	return recorder.Result()
 }
 
