@@ -6,6 +6,7 @@
 package chaos
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,8 +26,11 @@ func (w *workingDir) assertNoSecrets(output string) {
 	w.t.Helper()
 	w.assertNone("output", output, w.secrets...)
 	err := filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // some vanish meanwhile
+			return nil
+		}
 		if err != nil || !entry.Type().IsRegular() {
-			return nil // some files vanish meanwhile
+			return err
 		}
 		text, _ := os.ReadFile(path)
 		w.assertNone(path, string(text), w.secrets...)
