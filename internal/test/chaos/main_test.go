@@ -28,41 +28,22 @@ var (
 	provider tfcli.Plugin
 )
 
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
-
-func runTests(m *testing.M) int {
+func TestMain(m *testing.M) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "chaos")
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err == nil {
-		defer func() { _ = os.RemoveAll(dir) }()
-		err = install(ctx, dir)
+		cli, err = tfcli.ForTests(ctx)
 	}
 	if err == nil && cli.Path != "" {
 		fmt.Println("CLI:", cli)
-		// Most of the time they wait. The command line overrides this.
-		err = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
+		provider, err = tfcli.InstallPlugin(ctx, dir)
+		_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))) // most of the time they wait
+		_, _ = fmt.Fprintf(io.Discard, "%p %p", plugin.Serve, agent.New)     // else Go takes results of an earlier provider from its cache
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		panic(err)
 	}
-	return m.Run()
-}
-
-// install finds a CLI and builds the provider for it.
-func install(ctx context.Context, dir string) (err error) {
-	if cli, err = tfcli.ForTests(ctx); err != nil || cli.Path == "" {
-		return err
-	}
-	provider, err = tfcli.InstallPlugin(ctx, dir)
-	_, _ = fmt.Fprintf(io.Discard, "%p %p", plugin.Serve, agent.New) // else Go takes results of an earlier provider from its cache
-	return err
-}
-
-func needsCLI(t *testing.T) {
-	t.Helper()
-	if cli.Path == "" {
-		t.Skip(tfcli.NoCLI)
-	}
+	m.Run()
 }

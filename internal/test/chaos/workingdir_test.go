@@ -6,6 +6,7 @@
 package chaos
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -16,19 +17,15 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 const (
-	canaryKey    = "mint_canary-51e0c7-do-not-print"
-	canaryPrompt = "canary-prompt-77ac"
-	project      = "proj_1"
-	// patience ends what hangs, however slow the machine is.
-	patience = 5 * time.Minute
+	canaryKey     = "mint_canary-51e0c7-do-not-print"
+	canaryPrompt  = "canary-prompt-77ac"
+	project       = "proj_1"
+	journalFolder = ".agent-journal"
 )
-
-// quick is a job that finishes soon.
-var quick = simulator.Script{Duration: 300 * time.Millisecond}
 
 // workingDir is a working directory of the CLI with a root module, and the
 // service that its jobs run at.
@@ -37,27 +34,33 @@ type workingDir struct {
 	sim     *simulator.Server
 	url     string
 	dir     string
-	secrets []string       // that no command may show or store
-	env     []string       // of every command
-	args    string         // of every plan, apply and destroy
-	journal string         // AGENT_JOURNAL_URL; empty: the default folder
-	bucket  *fakes3.Server // nil: the journal is in a folder
+	secrets []string // that no command may show or store
+	env     []string // of every command
+	args    string   // of every plan, apply and destroy
+	outputs []string // of the commands so far
 }
 
-// newWorkingDir starts a service whose jobs all go as script says.
-func newWorkingDir(t *testing.T, script simulator.Script, config string) *workingDir {
+// newWorkingDir starts a service whose jobs finish soon.
+func newWorkingDir(t *testing.T, config string) *workingDir {
 	t.Helper()
-	needsCLI(t)
+	if cli.Path == "" {
+		t.Skip(tfcli.NoCLI)
+	}
 	if _, err := os.Stat("../../../main.go"); err != nil { // else Go takes results of an earlier main from its cache
 		t.Fatal(err)
 	}
 	sim := simulator.New(simulator.Options{
 		Key:    canaryKey,
-		Script: func(string, int) simulator.Script { return script },
+		Script: func(string, int) simulator.Script { return simulator.Script{Duration: 300 * time.Millisecond} },
 	})
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
 	w := &workingDir{t: t, sim: sim, url: server.URL, dir: t.TempDir(), secrets: []string{canaryKey}}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what happened:\n%s", strings.Join(w.outputs, "\n--- "))
+		}
+	})
 	w.write(config)
 	return w
 }
@@ -75,6 +78,16 @@ provider "agent" {
   }
 }
 `
+
+// use is a configuration of agent_job.NAME with more arguments. The job's name is NAME, or NAME-INDEX with a count.
+func use(name, prompt string, arguments ...string) string {
+	job := name
+	if slices.ContainsFunc(arguments, func(argument string) bool { return strings.HasPrefix(argument, "count = ") }) {
+		job += "-${count.index}"
+	}
+	more := strings.Join(arguments, "\n  ")
+	return fmt.Sprintf("resource \"agent_job\" %q {\n  name   = \"%s\"\n  prompt = %q\n  %s\n}\n", name, job, prompt, more)
+}
 
 // write puts the configuration in place.
 func (w *workingDir) write(resources string) {
@@ -94,7 +107,7 @@ func (w *workingDir) try(command string) (output string, ok bool) {
 	w.t.Helper()
 	p := w.start(command)
 	output = p.wait()
-	return output, p.ok()
+	return output, p.cmd.ProcessState.Success()
 }
 
 // run runs a command that must succeed.
@@ -102,38 +115,42 @@ func (w *workingDir) run(command string) (output string) {
 	w.t.Helper()
 	output, ok := w.try(command)
 	if !ok {
-		w.t.Fatalf("%s failed:\n%s", command, output[max(0, len(output)-3000):])
+		w.t.Fatalf("%s failed", command)
 	}
 	return output
 }
 
-// runQuietly runs a command that must succeed and say nothing of the journal.
-func (w *workingDir) runQuietly(command string) {
-	w.t.Helper()
-	output := w.run(command)
-	for _, surprise := range []string{"adopt", "earlier run", "ournal"} {
-		if strings.Contains(output, surprise) {
-			w.t.Errorf("%s says %q:\n%s", command, surprise, output)
-		}
-	}
+// stateText is the state as it is stored; empty: there is none.
+func (w *workingDir) stateText() []byte {
+	text, _ := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
+	return text
 }
 
-// until waits for something to happen.
-func (w *workingDir) until(what string, happened func() bool) {
-	w.t.Helper()
-	for deadline := time.Now().Add(patience); !happened(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("never happened: %s", what)
-		}
-	}
+// instance is a job in the state.
+type instance struct {
+	ID, Status string
+	Tainted    bool
 }
 
-// use is a configuration of agent_job.NAME with more arguments. The job's name is NAME, or NAME-INDEX with a count.
-func use(name, prompt string, arguments ...string) string {
-	job := name
-	if slices.ContainsFunc(arguments, func(argument string) bool { return strings.HasPrefix(argument, "count = ") }) {
-		job += "-${count.index}"
+func (w *workingDir) state() (all []instance) {
+	w.t.Helper()
+	var file struct {
+		Resources []struct {
+			Instances []struct {
+				Status     string
+				Attributes struct{ ID, Status string }
+			}
+		}
 	}
-	more := strings.Join(arguments, "\n  ")
-	return fmt.Sprintf("resource \"agent_job\" %q {\n  name   = \"%s\"\n  prompt = %q\n  %s\n}\n", name, job, prompt, more)
+	if text := w.stateText(); len(text) > 0 {
+		if err := json.Unmarshal(text, &file); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for _, r := range file.Resources {
+		for _, i := range r.Instances {
+			all = append(all, instance{i.Attributes.ID, i.Attributes.Status, i.Status == "tainted"})
+		}
+	}
+	return all
 }

@@ -30,11 +30,10 @@ func (w *world) cutOnlyBy(allowed ...way) bool {
 }
 
 // check asserts the promise. The last run was not cut.
-func (w *world) check() (wrong []string) {
+func (w *world) check() {
 	s := w.scenario
-	fail := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	last := w.runs[len(w.runs)-1]
-	blocked, givenUp := w.blocked(last, fail), len(last.forget)
+	blocked, givenUp := w.blocked(last), len(last.forget)
 	again := s.last()
 	again.do, again.taints, again.lost, again.restored = plan, "", false, false
 	again.resources = slices.Clone(again.resources)
@@ -42,52 +41,32 @@ func (w *world) check() (wrong []string) {
 		again.resources[i].Planned, again.resources[i].Forced = nil, false
 	}
 	p := w.play(again, cut{})
+	jobs, unknown := w.sim.Jobs(), w.unknown()
+
+	// What is in the way is said, and only that stops a run.
 	if !p.Empty && len(p.Diags) == 0 && blocked == 0 {
-		fail("the last plan is not empty and does not say why")
-	}
-	jobs, records, unknown := w.sim.Jobs(), w.records(), len(w.unknown())
-	want := s.jobs
-	for _, r := range w.runs {
-		if r.cut.way == unconditional && r.posts > 0 {
-			fail("run %d sent a request, and its store ignores conditions", r.number+1)
-		}
-	}
-	if more := len(jobs) - max(want, s.atMost) - givenUp; more > 0 {
-		fail("sent twice: %d jobs were started, want %d", len(jobs), want)
-	}
-	isSure := s.isSimple() || w.cutOnlyBy() || s.destroys && w.runs[len(w.runs)-3].cut.way == uncut && !w.outlived()
-	if isSure && len(jobs) < want && blocked == 0 && unknown == 0 && !w.keptNames() {
-		fail("never sent: %d jobs were started, want %d", len(jobs), want)
+		w.Errorf("the last plan is not empty and does not say why")
 	}
 	if w.cutOnlyBy() && s.stops != (blocked > 0) {
-		fail("no run was cut, and the last one stops: %t", blocked > 0)
-	}
-	inState := w.checkState(jobs, fail)
-	resources := len(again.resources)
-	if missing := resources - inState; missing > blocked {
-		fail("%d resources are missing, and %d were blocked", missing, blocked)
-	}
-	if w.cutOnlyBy(interrupted) && s.isSimple() && s.late < requestTimeout && !s.adopts && (w.occurred[adopted] || w.tainted) {
-		fail("after Ctrl-C the state lacked a job, or it was tainted")
+		w.Errorf("no run was cut, and the last one stops: %t", blocked > 0)
 	}
 	isAlone := w.cutOnlyBy(killed, interrupted, abandoned, loseRequest, loseResponse, stateLost, serviceDown)
 	if isAlone && w.occurred[fakecli.Inconsistent] {
-		fail("an apply plans something else than its plan")
-	}
-	if inState < resources && slices.ContainsFunc(last.forget, func(id string) bool { return slices.Contains(w.unknown(), id) }) {
-		fail("a person has given a create up, and it was not sent again")
-	}
-	survived := w.cutOnlyBy(interrupted, cliKilled, stalled, losePut, latePut) && s.late < requestTimeout
-	hadTime := w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned) && s.late == 0 // before the CLI killed it
-	couldRetry := w.cutOnlyBy(storeHangs) && s.script.Duration >= 30*time.Second      // the CLI does not end the provider before the store is back
-	if (survived || hadTime || couldRetry) && s.isSimple() && unknown > 0 {
-		fail("nobody has the response, although the provider lived on")
+		w.Errorf("an apply plans something else than its plan")
 	}
 	says := len(p.Diags) > 0 || slices.ContainsFunc(saying, func(summary string) bool { return w.occurred[summary] })
-	for _, r := range records {
-		if isUnknown(r) && s.isSimple() && !says {
-			fail("hidden: nothing says what became of %+v", r)
+	if r := w.records(); s.isSimple() && !says && slices.ContainsFunc(r, isUnknown) {
+		w.Errorf("hidden: nothing says what became of %+v", r)
+	}
+
+	// Nothing is sent twice, or without a journal.
+	for _, r := range w.runs {
+		if r.cut.way == unconditional && r.posts > 0 {
+			w.Errorf("run %d sent a request, and its store ignores conditions", r.number+1)
 		}
+	}
+	if len(jobs) > max(s.jobs, s.atMost)+givenUp {
+		w.Errorf("sent twice: %d jobs were started, want %d", len(jobs), s.jobs)
 	}
 	for _, job := range jobs {
 		once := slices.Clone(job.Prompts)
@@ -95,23 +74,54 @@ func (w *world) check() (wrong []string) {
 			once = slices.Delete(once, i, i+1)
 		}
 		if slices.Sort(once); len(slices.Compact(once)) < len(once) {
-			fail("sent twice: job %s has the prompts %q", job.ID, job.Prompts)
+			w.Errorf("sent twice: job %s has the prompts %q", job.ID, job.Prompts)
 		}
-		isRecorded := slices.ContainsFunc(records, func(r journal.Record) bool { return r.JobID == job.ID })
+	}
+
+	// What was asked for is sent.
+	isSure := s.isSimple() || w.cutOnlyBy() || s.destroys && w.runs[len(w.runs)-3].cut.way == uncut && !w.outlived()
+	keepsName := w.occurred["Journal not usable"] // it could not be released, so its job is adopted
+	if isSure && len(jobs) < s.jobs && blocked == 0 && len(unknown) == 0 && !keepsName {
+		w.Errorf("never sent: %d jobs were started, want %d", len(jobs), s.jobs)
+	}
+	inState := w.checkState(jobs)
+	missing := len(again.resources) - inState
+	if missing > blocked {
+		w.Errorf("%d resources are missing, and %d were blocked", missing, blocked)
+	}
+	if missing > 0 && slices.ContainsFunc(last.forget, func(id string) bool { return slices.Contains(unknown, id) }) {
+		w.Errorf("a person has given a create up, and it was not sent again")
+	}
+
+	// Nothing is lost.
+	if w.cutOnlyBy(interrupted) && s.isSimple() && s.late < requestTimeout && !s.adopts && (w.occurred[adopted] || w.tainted) {
+		w.Errorf("after Ctrl-C the state lacked a job, or it was tainted")
+	}
+	survived := w.cutOnlyBy(interrupted, cliKilled, stalled, losePut, latePut) && s.late < requestTimeout
+	hadTime := w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned) && s.late == 0 // before the CLI killed it
+	couldRetry := w.cutOnlyBy(storeHangs) && s.script.Duration >= 30*time.Second      // the CLI does not end the provider before the store is back
+	if (survived || hadTime || couldRetry) && s.isSimple() && len(unknown) > 0 {
+		w.Errorf("nobody has the response, although the provider lived on")
+	}
+	w.checkLost(jobs, len(unknown)+givenUp, blocked > 0)
+}
+
+// checkLost asserts that each job is known, but for as many as nobody can know.
+func (w *world) checkLost(jobs []simulator.Job, unknown int, isBlocked bool) {
+	s := w.scenario
+	for _, job := range jobs {
+		isRecorded := slices.ContainsFunc(w.records(), func(r journal.Record) bool { return r.JobID == job.ID })
 		switch {
 		case w.everSeen[job.ID]:
 		case unknown > 0:
 			unknown--
-		case givenUp > 0:
-			givenUp--
-		case (blocked > 0 || !s.isSimple()) && strings.Contains(w.shown, job.ID), isRecorded && !s.isSimple(): // "terraform query" lists it
+		case (isBlocked || !s.isSimple()) && strings.Contains(w.shown, job.ID), isRecorded && !s.isSimple(): // "terraform query" lists it
 		case !s.isSimple() && (w.outlived() || s.hides):
 			w.occurred[lastOnly] = true
 		default:
-			fail("job %s was paid for, and is in no state", job.ID)
+			w.Errorf("job %s was paid for, and is in no state", job.ID)
 		}
 	}
-	return append(wrong, w.wrong...)
 }
 
 // outlived reports whether a provider went on after its CLI was killed, perhaps after the next run had planned.
@@ -120,7 +130,7 @@ func (w *world) outlived() bool {
 }
 
 // blocked returns how many errors the last run had, which was not cut.
-func (w *world) blocked(last *run, fail func(string, ...any)) (blocked int) {
+func (w *world) blocked(last *run) (blocked int) {
 	allowed := slices.Concat(blocking, w.scenario.errors)
 	for _, d := range last.Diags {
 		if d.Severity != tfprotov6.DiagnosticSeverityError {
@@ -128,7 +138,7 @@ func (w *world) blocked(last *run, fail func(string, ...any)) (blocked int) {
 		}
 		blocked++
 		if !slices.Contains(allowed, d.Summary) {
-			fail("the last run fails: %s: %s", d.Summary, d.Detail)
+			w.Errorf("the last run fails: %s: %s", d.Summary, d.Detail)
 		}
 	}
 	if last.Failed && !last.planned.Load() {
@@ -138,7 +148,7 @@ func (w *world) blocked(last *run, fail func(string, ...any)) (blocked int) {
 }
 
 // checkState compares the state with the service. It returns how many jobs it has.
-func (w *world) checkState(jobs []simulator.Job, fail func(string, ...any)) (number int) {
+func (w *world) checkState(jobs []simulator.Job) (number int) {
 	ids := map[string]bool{}
 	for address, o := range w.state {
 		if o.State.IsNull() {
@@ -148,14 +158,14 @@ func (w *world) checkState(jobs []simulator.Job, fail func(string, ...any)) (num
 		if ids[idOf(o.Instance)] {
 			w.occurred[twoAliases] = w.occurred[twoAliases] || w.scenario.hasAliases()
 			if !w.scenario.hasAliases() {
-				fail("%s has the job of another resource", address)
+				w.Errorf("%s has the job of another resource", address)
 			}
 		}
 		ids[idOf(o.Instance)] = true
 		i := slices.IndexFunc(jobs, func(job simulator.Job) bool { return job.ID == idOf(o.Instance) })
 		saysSo := w.occurred["Outcome of message to agent job unknown"] || w.occurred["Message to agent job unconfirmed"]
 		if prompt := o.Get("prompt"); i >= 0 && prompt != nil && !slices.Contains(jobs[i].Prompts, fmt.Sprint(prompt)) && !saysSo {
-			fail("never sent: %s says that its job has the prompt %v", address, prompt)
+			w.Errorf("never sent: %s says that its job has the prompt %v", address, prompt)
 		}
 	}
 	return number
@@ -171,11 +181,6 @@ var blocking = []string{"Outcome of agent job create unknown", "Outcome of messa
 var saying = append([]string{"Message of an earlier run counts as sent", "Journal not written"}, blocking...)
 
 const running = "Name has a running agent job"
-
-// keptNames reports whether a run has said that it could not release a name: its job is adopted.
-func (w *world) keptNames() bool {
-	return w.occurred["Journal not usable"]
-}
 
 // isSimple reports whether all runs are the same command, and nobody else interferes.
 func (s scenario) isSimple() bool {

@@ -50,23 +50,14 @@ const (
 
 // waysAt are those that make sense at a step.
 func waysAt(k kind) []way {
-	at := []way{interrupted, cliKilled, stalled, killed, abandoned}
-	switch k {
-	case request:
-		at = append(at, loseRequest, serviceDown)
-	case response:
-		at = append(at, loseResponse)
-	case stateWrite:
-		at = append(at, stateLost)
-	case journalRead:
-		at = append(at, storeDown, outage, storeHangs, readsHang)
-	case journalWrite:
-		at = append(at, storeDown, outage, storeHangs, losePut, latePut)
-	case start:
-		at = append(at, storeDown, serviceDown, unconditional)
-	case call:
-	}
-	return at
+	return append([]way{interrupted, cliKilled, stalled, killed, abandoned}, map[kind][]way{
+		request:      {loseRequest, serviceDown},
+		response:     {loseResponse},
+		stateWrite:   {stateLost},
+		journalRead:  {storeDown, outage, storeHangs, readsHang},
+		journalWrite: {storeDown, outage, storeHangs, losePut, latePut},
+		start:        {storeDown, serviceDown, unconditional},
+	}[k]...)
 }
 
 // cut is where and how a run is cut.
@@ -83,8 +74,7 @@ type stepTaken struct {
 
 // lasts reports whether a step may change what outlives the run.
 func (s stepTaken) lasts() bool {
-	isIn := func(part string) bool { return strings.Contains(s.name, part) }
-	return slices.ContainsFunc([]string{"journal write", "POST", "state"}, isIn)
+	return strings.Contains(s.name, "journal write") || strings.Contains(s.name, "POST") || strings.Contains(s.name, "state")
 }
 
 // step is called at each step of a run. It returns the way in which the run is cut there.

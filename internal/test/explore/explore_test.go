@@ -6,7 +6,6 @@
 package explore
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -19,30 +18,24 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // explorer plays the schedules of a scenario.
 type explorer struct {
 	*testing.T
-
 	*tally
 
 	scenario scenario
-	turn     int    // counts the schedules that make test could play
-	sample   uint64 // of the first cuts that a second one follows; of each scenario, but for those with pairs, one in sampled
+	turn     int // counts the schedules that make test could play
 }
 
-// Such that a run of make chaos takes about an hour on two cores: all of it takes a day.
-const sampled = 128 // of the first cuts
-
-// tally is what the explorers of a scenario have in common.
+// tally is what the explorers have in common.
 type tally struct {
-	mu                sync.Mutex
-	seen              map[string]bool // worlds, by their fingerprints
-	occurred          map[string]bool
-	schedules, worlds int
+	mu                   sync.Mutex
+	worlds               map[string]bool // that were seen, by scenario and fingerprint
+	occurred             map[string]bool
+	scenarios, schedules int
 }
 
 // schedule is one cut for each run, and what has become of it.
@@ -50,7 +43,6 @@ type schedule struct {
 	cuts  []cut
 	world *world
 	steps []stepTaken // of the run after the last cut
-	wrong []string
 }
 
 // play plays the cuts, one for each run, then a run that is not cut, and a plan. It
@@ -80,33 +72,29 @@ func (e *explorer) play(s *schedule) (isNew bool) {
 			w.play(e.scenario.after(len(s.cuts))[0], cut{}, w.unknown()...)
 		}
 		time.Sleep(5 * time.Minute) // for what is still alive
-		s.wrong = w.check()
+		w.check()
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		maps.Copy(e.occurred, w.occurred)
 	})
+	if isNew && len(s.world.wrong) > 0 {
+		e.report(s.world)
+	}
 	return isNew
 }
 
 func (e *explorer) isNew(fingerprint string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	known := e.seen[fingerprint]
-	e.seen[fingerprint] = true
 	e.schedules++
-	return !known
+	number := len(e.worlds)
+	e.worlds[e.scenario.name+": "+fingerprint] = true
+	return len(e.worlds) > number
 }
 
 // cutWorld is a world after the cuts of a schedule.
 func (e *explorer) cutWorld(t *testing.T, s *schedule) *world {
-	w := newWorld(t, e.scenario, func(_ string, turn int) simulator.Script {
-		script := e.scenario.script
-		if turn > 0 && e.scenario.messaged != nil {
-			script = *e.scenario.messaged
-		}
-		script.Duration = cmp.Or(script.Duration, time.Second)
-		return script
-	})
+	w := newWorld(t, e.scenario)
 	t.Cleanup(func() { time.Sleep(3 * time.Hour) }) // what was still alive runs out
 	for _, c := range e.scenario.before {
 		w.play(c, cut{})
@@ -122,7 +110,7 @@ func (e *explorer) cutWorld(t *testing.T, s *schedule) *world {
 	return w
 }
 
-// explore plays the schedules that have one more cut.
+// explore plays the schedules that have one more cut, up to the first that breaks the promise: it is the shortest.
 func (e *explorer) explore(s *schedule) (longer []*schedule) {
 	applying := slices.IndexFunc(s.steps, func(s stepTaken) bool { return s.name == "ApplyResourceChange" })
 	for i, taken := range s.steps {
@@ -131,23 +119,16 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 			continue
 		}
 		for _, way := range waysAt(taken.kind) {
-			if !e.scenario.has(way) {
-				continue
-			}
-			if way == stalled && len(s.cuts) > 0 && (!everything() || !taken.lasts()) {
-				continue
-			}
-			if way == killed && isQuiet || !e.isDue() {
+			isRare := way == stalled && len(s.cuts) > 0 && (!everything() || !taken.lasts())
+			if !e.scenario.has(way) || isRare || way == killed && isQuiet || !e.isDue() {
 				continue
 			}
 			next := &schedule{cuts: append(slices.Clone(s.cuts), cut{at: i + 1, way: way})}
-			isNew := e.play(next)
-			if !isNew {
+			if !e.play(next) {
 				continue
 			}
-			if len(next.wrong) > 0 {
-				e.report(next)
-				return nil // the first one is the shortest
+			if e.Failed() {
+				return nil
 			}
 			next.world = nil // saves memory
 			longer = append(longer, next)
@@ -156,36 +137,15 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 	return longer
 }
 
-// all plays the schedules with up to depth more cuts.
-func (e *explorer) all(s *schedule, depth int) {
-	longer := e.explore(s)
-	if depth == 1 {
-		return
-	}
-	for i, next := range longer {
-		if !e.scenario.pairs && (uint64(i)+e.sample)%sampled != 0 {
-			continue
-		}
-		e.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
-			(&explorer{T: t, tally: e.tally, scenario: e.scenario, sample: e.sample}).all(next, depth-1)
-		})
-	}
-}
-
 // repeats reports whether a step only waits on.
 func repeats(steps []stepTaken, i int) bool {
 	return i >= 4 && steps[i] == steps[i-2] && steps[i] == steps[i-4]
 }
 
 // report prints a schedule that breaks the promise.
-func (e *explorer) report(s *schedule) {
-	var text strings.Builder
-	for _, r := range s.world.runs {
-		text.WriteString(r.String())
-	}
+func (e *explorer) report(w *world) {
 	e.Helper()
-	e.Errorf("%s\n%sthe world:\n%s", strings.Join(s.wrong, "\n"), &text, s.world.fingerprint())
+	e.Errorf("%s\n%sthe world:\n%s", strings.Join(w.wrong, "\n"), strings.Trim(fmt.Sprint(w.runs), "[]"), w.fingerprint())
 }
 
 // situations are what the documentation describes, its exceptions too. Each must occur in a schedule.
@@ -203,6 +163,9 @@ func situations() []string {
 func everything() bool { return os.Getenv("EXPLORE") == "all" }
 func more() bool       { return os.Getenv("EXPLORE") != "" }
 
+// make chaos follows one first cut in so many by each second one. All of them would take a day.
+const sampled = 128
+
 // isDue reports whether the next schedule is played: in make test it is one in four, and not the same in each scenario.
 func (e *explorer) isDue() bool {
 	e.turn++
@@ -219,10 +182,8 @@ func TestX17_explore(t *testing.T) {
 	t.Setenv("AWS_CA_BUNDLE", "")                     // needs a network of the SDK's own
 	t.Chdir(t.TempDir())                              // where no backend is
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // many short worlds
-	var mu sync.Mutex
 	sample := harness.Number(t, "CHAOS_SEED", rand.Uint64()%sampled)
-	began, total := time.Now(), newTally()
-	finished, all := 0, 0
+	began, all, total := time.Now(), 0, &tally{worlds: map[string]bool{}, occurred: map[string]bool{}}
 	t.Run("all", func(t *testing.T) {
 		for _, s := range scenarios() {
 			if s.rare && !more() {
@@ -231,20 +192,13 @@ func TestX17_explore(t *testing.T) {
 			all++
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
-				e := &explorer{T: t, tally: newTally(), scenario: s, turn: len(s.name), sample: sample}
-				e.start()
-				t.Cleanup(func() { // after its parts
-					mu.Lock()
-					defer mu.Unlock()
-					finished++
-					total.add(e.tally)
-				})
+				(&explorer{T: t, tally: total, scenario: s, turn: len(s.name)}).all(sample)
 			})
 		}
 	})
 	fmt.Printf("played %d schedules of %d scenarios, %d distinct worlds, in %v (CHAOS_SEED=%d)\n",
-		total.schedules, finished, total.worlds, time.Since(began).Round(time.Second), sample)
-	if finished < all || !more() { // -run has left some out
+		total.schedules, total.scenarios, len(total.worlds), time.Since(began).Round(time.Second), sample)
+	if total.scenarios < all || !more() { // -run has left some out
 		return
 	}
 	for _, situation := range situations() {
@@ -254,26 +208,21 @@ func TestX17_explore(t *testing.T) {
 	}
 }
 
-// start plays what the scenario asks for.
-func (e *explorer) start() {
+// all plays the scenario without a cut, each cut of its first run, and the pairs that it asks for, or that are due.
+func (e *explorer) all(sample uint64) {
 	uncut := &schedule{cuts: []cut{{}}}
-	e.play(uncut)
-	if len(uncut.wrong) > 0 {
-		e.report(uncut)
+	if e.play(uncut); e.Failed() {
 		return
 	}
-	depth := 1
-	if e.scenario.pairs && more() || everything() {
-		depth = 2
+	e.mu.Lock()
+	e.scenarios++
+	e.mu.Unlock()
+	for i, first := range e.explore(&schedule{steps: uncut.world.runs[len(e.scenario.before)].taken()}) {
+		if e.scenario.pairs && more() || everything() && (uint64(i)+sample)%sampled == 0 {
+			e.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				(&explorer{T: t, tally: e.tally, scenario: e.scenario}).explore(first)
+			})
+		}
 	}
-	e.all(&schedule{steps: uncut.world.runs[len(e.scenario.before)].taken()}, depth)
-}
-
-func newTally() *tally {
-	return &tally{seen: map[string]bool{}, occurred: map[string]bool{}}
-}
-
-func (t *tally) add(more *tally) {
-	t.schedules, t.worlds = t.schedules+more.schedules, t.worlds+len(more.seen)
-	maps.Copy(t.occurred, more.occurred)
 }

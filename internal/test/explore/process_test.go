@@ -57,7 +57,8 @@ func (r *run) startProcess() *process {
 			defer w.mu.Unlock()
 			return s.Machine == machine && !w.alive(s)
 		},
-		CLIEnded: r.cliEnded.Load, Network: p, Command: r.phase(),
+		CLIEnded: r.cliEnded.Load, Network: p,
+		Command: map[bool]string{true: "apply", false: "plan"}[r.planned.Load()], // of what the plan has saved, as in a pipeline
 	}
 	p.cli = &fakecli.CLI{T: w}
 	if diags := p.cli.ConnectTo(p.ctx, provider.New(fmt.Sprint(p.pid), provider.Options{Process: own, Dial: p.dial}), p.settings()); len(diags) > 0 {
@@ -148,17 +149,15 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // answer is what the bucket responds.
 func (r *run) answer(req *http.Request) *http.Response {
-	server := r.world.bucket
-	server.Lock()
-	server.IgnoreIfMatch, server.IgnoreIfNoneMatch = r.suffers(unconditional), r.suffers(unconditional)
-	server.Unlock()
-	recorder := httptest.NewRecorder()
+	recorder, bucket := httptest.NewRecorder(), r.world.bucket
 	if r.storeDown.Load() {
-		recorder.WriteHeader(http.StatusForbidden)
-		_, _ = recorder.WriteString("<Error><Code>AccessDenied</Code></Error>")
-	} else {
-		server.ServeHTTP(recorder, req)
+		http.Error(recorder, "<Error><Code>AccessDenied</Code></Error>", http.StatusForbidden)
+		return recorder.Result()
 	}
+	bucket.Lock()
+	bucket.IgnoreIfMatch, bucket.IgnoreIfNoneMatch = r.suffers(unconditional), r.suffers(unconditional)
+	bucket.Unlock()
+	bucket.ServeHTTP(recorder, req)
 	return recorder.Result()
 }
 

@@ -129,20 +129,20 @@ func (w *world) prepare(c command) {
 
 // play plays a command to its end.
 func (w *world) play(c command, cut cut, forget ...string) *run {
+	w.prepare(c)
 	w.mu.Lock()
 	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget}
 	w.runs = append(w.runs, r)
 	w.mu.Unlock()
 	r.Changed, r.Stopped = r.change, r.stopped.Load
 	r.left, r.leave = context.WithCancel(w.Context())
-	w.prepare(c)
 	var cli sync.WaitGroup
 	cli.Go(func() {
-		defer r.end()
 		defer func() {
 			if r.left.Err() != nil && !r.cliEnded.Load() { // Ctrl-C twice
 				r.shutDown(r.plugins()...)
 			}
+			r.end()
 		}()
 		r.execute()
 	})
@@ -160,14 +160,6 @@ func (r *run) start(resources []fakecli.Resource) (processes []*process) {
 		}
 	}
 	return processes
-}
-
-// phase is the command that the CLI runs, as a pipeline has it: a plan, and an apply of what it has saved.
-func (r *run) phase() string {
-	if r.planned.Load() {
-		return "apply"
-	}
-	return "plan"
 }
 
 // execute is the command, from the start of the CLI to its end.
@@ -192,7 +184,12 @@ func (r *run) execute() {
 	r.planned.Store(true)
 	processes := r.start(resources)
 	r.Apply(w.Context(), resources...)
-	r.finish(processes)
+	if !w.scenario.remote { // a remote state is stored when all has ended
+		r.store()
+	}
+	r.shutDown(processes...)
+	r.mustLive()
+	r.store()
 	if c.do == apply && !r.Failed && !r.stopped.Load() {
 		r.checkDone()
 	}
@@ -275,14 +272,4 @@ func (r *run) store() {
 	r.stored, r.storedAt = maps.Clone(r.State), time.Now()
 	r.step(call, "the state is written, done")
 	r.mustLive()
-}
-
-// finish ends the processes and the run. A remote state is stored only then.
-func (r *run) finish(processes []*process) {
-	if !r.world.scenario.remote {
-		r.store()
-	}
-	r.shutDown(processes...)
-	r.mustLive()
-	r.store()
 }

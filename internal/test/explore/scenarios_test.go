@@ -80,26 +80,19 @@ func scenarios() []scenario {
 	forgetting := func(c command) command { c.forgets = true; return c }
 	older := func(c command) command { c.restored = true; return c }
 	destroyingFirst := func(c command) command { c.destroysFirst = true; return c }
-	triggered := func(r fakecli.Resource) fakecli.Resource {
-		r.Config = fakecli.With(r.Config, fakecli.Attrs{"triggers": fakecli.Attrs{"a": "1"}})
+	with := func(r fakecli.Resource, name string, value fakecli.Attrs) fakecli.Resource {
+		r.Config = fakecli.With(r.Config, fakecli.Attrs{name: value})
 		return r
 	}
-	impatient := func(r fakecli.Resource) fakecli.Resource {
-		r.Config = fakecli.With(r.Config, fakecli.Attrs{"timeouts": fakecli.Attrs{"create": "2m"}})
-		return r
-	}
-	atWork := func(r fakecli.Resource) fakecli.Resource { // when the run ends: such a job is sent no other prompt, whatever a completed one is
-		r.Config = fakecli.With(r.Config, fakecli.Attrs{"wait": fakecli.Attrs{"enabled": false}})
-		return r
-	}
+	triggered := func(r fakecli.Resource) fakecli.Resource { return with(r, "triggers", fakecli.Attrs{"a": "1"}) }
+	impatient := func(r fakecli.Resource) fakecli.Resource { return with(r, "timeouts", fakecli.Attrs{"create": "2m"}) }
+	// A job at work when the run ends is sent no other prompt, whatever a completed one is.
+	atWork := func(r fakecli.Resource) fakecli.Resource { return with(r, "wait", fakecli.Attrs{"enabled": false}) }
 	createFirst := func(r fakecli.Resource) fakecli.Resource { r.CreateFirst = true; return r }
 	alias := func(r fakecli.Resource) fakecli.Resource { r.Alias = 1; return r }
-	unknown := func(r fakecli.Resource, attribute string) fakecli.Resource {
-		r.Planned = fakecli.With(r.Config, fakecli.Attrs{attribute: fakecli.Unknown{}})
-		return r
-	}
-
 	a := job("a", "Write")
+	lateTriggers := a
+	lateTriggers.Planned = fakecli.With(a.Config, fakecli.Attrs{"triggers": fakecli.Unknown{}})
 	none, first, more := configured(), configured(a), configured(job("a", "Write more"))
 	second, firstCreated, chained := configured(triggered(a)), configured(createFirst(a)), configured(a, job("b", "Draw"))
 	firstCreatedMore := configured(createFirst(job("a", "Write more")))
@@ -153,7 +146,7 @@ func scenarios() []scenario {
 		{name: "failed job, destroyed", rare: true, before: runs(first), runs: runs(none, first), jobs: 2, script: fails, adopts: true, errors: failed, stops: true},
 		{name: "terraform destroy", before: runs(first), runs: runs(as(destroy, first), first), jobs: 2},
 		{name: "message that fails", rare: true, before: runs(first), runs: runs(more), jobs: 1, messaged: &fails, adopts: true, errors: failed, stops: true},
-		{name: "triggers known late", rare: true, before: runs(first), runs: runs(configured(unknown(a, "triggers"))), jobs: 1, adopts: true},
+		{name: "triggers known late", rare: true, before: runs(first), runs: runs(configured(lateTriggers)), jobs: 1, adopts: true},
 		{name: "message, then the state lost, edited", rare: true, before: runs(first), runs: runs(workingMore, stateLess(workingDraw), workingDraw), jobs: 1, atMost: 2, stops: true, errors: edited,
 			messaged: &simulator.Script{Duration: time.Hour, Stale: 20 * time.Second}},
 		{name: "message, then a destroy", rare: true, before: runs(first), runs: runs(more, none, more), jobs: 2, destroys: true},

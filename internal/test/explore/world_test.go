@@ -6,6 +6,7 @@
 package explore
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,7 +19,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
@@ -56,7 +56,15 @@ func idOf(i fakecli.Instance) string {
 	return id
 }
 
-func newWorld(t *testing.T, s scenario, script func(prompt string, turn int) simulator.Script) *world {
+func newWorld(t *testing.T, s scenario) *world {
+	script := func(_ string, turn int) simulator.Script {
+		script := s.script
+		if turn > 0 && s.messaged != nil {
+			script = *s.messaged
+		}
+		script.Duration = cmp.Or(script.Duration, time.Second)
+		return script
+	}
 	w := &world{
 		T: t, scenario: s, sim: harness.NewSimulator(script), bucket: &fakes3.Server{Objects: map[string][]byte{}},
 		state: fakecli.State{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
@@ -75,14 +83,6 @@ func (w *world) Errorf(format string, args ...any) {
 }
 
 const requestTimeout = 5 * time.Second
-
-// must fails the test at an error.
-func (w *world) must(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
-}
 
 // serve answers a request, which names its process in User-Agent. A request that has
 // arrived is answered even if its process has ended.
@@ -116,8 +116,9 @@ func (w *world) serve(resp http.ResponseWriter, req *http.Request) {
 
 func (w *world) sender(req *http.Request) *process {
 	var pid int
-	_, err := fmt.Sscanf(req.UserAgent(), "terraform-provider-agent/%d", &pid)
-	w.must(err)
+	if _, err := fmt.Sscanf(req.UserAgent(), "terraform-provider-agent/%d", &pid); err != nil {
+		w.Fatal(err)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.processes[pid]
@@ -170,13 +171,12 @@ func (w *world) fingerprint() string {
 	defer w.mu.Unlock()
 	for _, r := range records {
 		fmt.Fprintf(&b, "record %s job %d fate %s", r.Name, jobs[r.JobID], r.Fate)
-		fmt.Fprint(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
-		fmt.Fprintln(&b)
+		fmt.Fprintln(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
 	}
 	for _, address := range slices.Sorted(maps.Keys(w.state)) {
 		for _, i := range w.state[address].All() {
 			fmt.Fprintf(&b, "%s job %d %v %v %v %v tainted %t private %s\n", address, jobs[idOf(i)], i.Get("name"), i.Get("prompt"),
-				i.Get("status"), i.Get("triggers"), i.Tainted, normal(i, jobs, records))
+				i.Get("status"), i.Get("triggers"), i.Tainted, normal(i, records))
 		}
 	}
 	return b.String()
@@ -195,26 +195,18 @@ func (w *world) describe(kind string, r *journal.Entry, jobs map[string]int) str
 // coarse is an age as far as it matters: what is a few seconds old has the same future.
 func coarse(age time.Duration) int { return int(age / (15 * time.Second)) }
 
-var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)`)
+// varying is what differs in each world.
+var varying = regexp.MustCompile(`job_\w+|\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)`)
 
-// normal is the private state with numbers for what differs in each world: jobs, adoptions, and times.
-func normal(i fakecli.Instance, jobs map[string]int, records []journal.Record) string {
+// normal is the private state without what differs in each world: instead of its holder, whether that was the last to adopt the job.
+func normal(i fakecli.Instance, records []journal.Record) string {
 	var values map[string][]byte
 	_ = json.Unmarshal(i.Private, &values)
 	var holder string
 	_ = json.Unmarshal(values["holder"], &holder)
 	isLast := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Name == i.Get("name") && r.Holder == holder })
 	delete(values, "holder")
-	text := fmt.Sprintf("%s, last adopted %t", values, isLast)
-	for id, number := range jobs {
-		if id != "" {
-			text = strings.ReplaceAll(text, id, fmt.Sprint("job ", number))
-		}
-	}
-	return times.ReplaceAllStringFunc(text, func(at string) string {
-		parsed, _ := time.Parse(time.RFC3339Nano, at)
-		return fmt.Sprint("age ", coarse(time.Since(parsed)))
-	})
+	return varying.ReplaceAllString(fmt.Sprintf("%s, last adopted %t", values, isLast), "")
 }
 
 // alive reports whether a process runs. w.mu must be locked.
@@ -255,19 +247,17 @@ func (w *world) show(diags []*tfprotov6.Diagnostic) {
 // settings is the configuration of the provider.
 func (p *process) settings() fakecli.Attrs {
 	w := p.run.world
-	config := fakecli.Attrs{"request_timeout": requestTimeout.String(), "base_url": w.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project}
-	journal := fakecli.Attrs{"url": "s3://bucket/prefix?region=us-east-1&endpoint=http://127.0.0.1:2&state=state"}
-	forget := p.run.forget
+	forget := []any{}
+	for _, id := range p.run.forget {
+		forget = append(forget, id)
+	}
 	if p.run.command.forgets {
-		forget = append(slices.Clone(forget), w.requests...)
-	}
-	if len(forget) > 0 {
-		var ids []tftypes.Value
-		for _, id := range forget {
-			ids = append(ids, tftypes.NewValue(tftypes.String, id))
+		for _, id := range w.requests {
+			forget = append(forget, id)
 		}
-		journal["forget"] = tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, ids)
 	}
-	config["journal"] = journal
-	return config
+	return fakecli.Attrs{
+		"request_timeout": requestTimeout.String(), "base_url": w.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project,
+		"journal": fakecli.Attrs{"url": "s3://bucket/prefix?region=us-east-1&endpoint=http://127.0.0.1:2&state=state", "forget": forget},
+	}
 }

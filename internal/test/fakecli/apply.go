@@ -6,6 +6,7 @@ package fakecli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -79,6 +80,14 @@ func (c *CLI) planAgainst(ctx context.Context, config Attrs, prior tftypes.Value
 	})
 }
 
+// config is a configuration of the resource, with a name if it gives none.
+func (c *CLI) config(given Attrs) tftypes.Value {
+	return Object(c.Resource, With(Attrs{"name": "a"}, given))
+}
+
+// Empty reports whether the plan changes nothing.
+func (c *CLI) Empty() bool { return !c.Replace && c.Planned.Equal(c.State) }
+
 // Inconsistent is the CLI's error when a plan during the apply breaks a promise of the first one.
 const Inconsistent = "Provider produced inconsistent final plan"
 
@@ -131,6 +140,29 @@ func (c *CLI) ApplyPlanned(ctx context.Context, config Attrs) []*tfprotov6.Diagn
 			c.T.Errorf("inconsistent result after apply: %s", broken)
 		}
 	}
+	return resp.Diagnostics
+}
+
+// broken says which promises of the plan a value breaks, as the CLI finds out.
+func (c *CLI) broken(value tftypes.Value) (promises []string) {
+	c.T.Helper()
+	got := c.attributes(value)
+	for name, planned := range c.attributes(c.Planned) {
+		if planned.IsFullyKnown() && !planned.Equal(got[name]) {
+			promises = append(promises, fmt.Sprintf("%s was planned as %s and is %s", name, planned, got[name]))
+		}
+	}
+	return promises
+}
+
+// PlanDestroy plans the destruction of the resource.
+func (c *CLI) PlanDestroy(ctx context.Context) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	nothing := c.Dynamic(tftypes.NewValue(c.Resource, nil))
+	resp := call(ctx, c, c.Server.PlanResourceChange, &tfprotov6.PlanResourceChangeRequest{
+		TypeName: "agent_job", PriorState: c.Dynamic(c.State), ProposedNewState: nothing, Config: nothing, PriorPrivate: c.Private, PriorIdentity: c.Identity,
+	})
+	c.PlannedPrivate = resp.PlannedPrivate
 	return resp.Diagnostics
 }
 

@@ -6,7 +6,6 @@ package fakecli
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
@@ -24,27 +22,27 @@ func call[Request, Response any](ctx context.Context, c *CLI, method func(contex
 	var response Response
 	var err error
 	send := func(ctx context.Context) { response, err = method(ctx, request) }
+	name := strings.TrimSuffix(reflect.TypeFor[Request]().Elem().Name(), "Request")
 	if c.Carry == nil {
 		send(ctx)
 	} else {
-		c.Carry(strings.TrimSuffix(reflect.TypeFor[Request]().Elem().Name(), "Request"), send)
+		c.Carry(name, send)
 	}
 	if err != nil {
 		c.T.Fatal(err)
 	}
-	of := reflect.TypeFor[Request]().Elem().Name()
 	for _, field := range reflect.ValueOf(response).Elem().Fields() {
 		switch field := field.Interface().(type) {
 		case []*tfprotov6.Diagnostic:
 			for _, d := range field {
-				c.check(d, !strings.HasPrefix(of, "Validate") && !strings.HasPrefix(of, "Configure"))
+				c.check(d, !strings.HasPrefix(name, "Validate") && !strings.HasPrefix(name, "Configure"))
 			}
 		case *tfprotov6.DynamicValue:
-			if field != nil && of != "ValidateProviderConfigRequest" { // whose response is the configuration
-				c.searchForKey(of, field.MsgPack)
+			if field != nil && name != "ValidateProviderConfig" { // whose response is the configuration
+				c.searchForKey(name, field.MsgPack)
 			}
 		case []byte: // private data
-			c.searchForKey(of, field)
+			c.searchForKey(name, field)
 		}
 	}
 	return response
@@ -62,17 +60,6 @@ func (c *CLI) searchForKey(where string, text []byte) {
 func (c *CLI) Schemas() *tfprotov6.GetProviderSchemaResponse {
 	c.T.Helper()
 	return call(c.T.Context(), c, c.Server.GetProviderSchema, &tfprotov6.GetProviderSchemaRequest{})
-}
-
-// learn keeps the schema of the resource.
-func (c *CLI) learn(schema *tfprotov6.Schema) {
-	c.Resource = schema.ValueType().(tftypes.Object)
-	c.Computed = nil
-	for _, attribute := range schema.Block.Attributes {
-		if attribute.Computed {
-			c.Computed = append(c.Computed, attribute.Name)
-		}
-	}
 }
 
 // Data validates and reads the data source agent_job and returns its state.
@@ -109,11 +96,8 @@ func (c *CLI) List(ctx context.Context, include bool) (listed []Listed, diags []
 		if result.Identity == nil {
 			continue
 		}
-		identity := c.attributes(c.unmarshal(result.Identity.IdentityData, identityType))
 		one := Listed{Name: result.DisplayName}
-		if err := identity["id"].As(&one.ID); err != nil {
-			c.T.Fatal(err)
-		}
+		one.ID, _ = c.Attribute(c.unmarshal(result.Identity.IdentityData, identityType), "id").(string)
 		if include {
 			one.Status, _ = c.Attribute(c.Decode(result.Resource), "status").(string)
 			one.JobName, _ = c.Attribute(c.Decode(result.Resource), "name").(string)
@@ -167,29 +151,6 @@ func (c *CLI) InvokeUnplanned(ctx context.Context, action string, wanted *tfprot
 	return progress, diags
 }
 
-// broken says which promises of the plan a value breaks, as the CLI finds out.
-func (c *CLI) broken(value tftypes.Value) (promises []string) {
-	c.T.Helper()
-	got := c.attributes(value)
-	for name, planned := range c.attributes(c.Planned) {
-		if planned.IsFullyKnown() && !planned.Equal(got[name]) {
-			promises = append(promises, fmt.Sprintf("%s was planned as %s and is %s", name, planned, got[name]))
-		}
-	}
-	return promises
-}
-
-// PlanDestroy plans the destruction of the resource.
-func (c *CLI) PlanDestroy(ctx context.Context) []*tfprotov6.Diagnostic {
-	c.T.Helper()
-	nothing := c.Dynamic(tftypes.NewValue(c.Resource, nil))
-	resp := call(ctx, c, c.Server.PlanResourceChange, &tfprotov6.PlanResourceChangeRequest{
-		TypeName: "agent_job", PriorState: c.Dynamic(c.State), ProposedNewState: nothing, Config: nothing, PriorPrivate: c.Private, PriorIdentity: c.Identity,
-	})
-	c.PlannedPrivate = resp.PlannedPrivate
-	return resp.Diagnostics
-}
-
 // Stop is what the CLI does at the first Ctrl-C.
 func (c *CLI) Stop() {
 	c.T.Helper()
@@ -210,8 +171,8 @@ func (c *CLI) Call(name string, argument *tfprotov6.DynamicValue) (tftypes.Value
 // Unconfigured is a CLI whose provider has no configuration.
 func Unconfigured(t *testing.T) *CLI {
 	t.Helper()
-	c := &CLI{T: t, Server: plugin.NewServer(t.Context(), provider.New("test", provider.Options{}))}
-	c.learn(c.Schemas().ResourceSchemas["agent_job"])
+	c := &CLI{T: t}
+	c.start(t.Context(), provider.New("test", provider.Options{}))
 	return c
 }
 
@@ -225,11 +186,3 @@ func CheckProvider(t *testing.T, config Attrs) []*tfprotov6.Diagnostic {
 	})
 	return append(resp.Diagnostics, configured...)
 }
-
-// config is a configuration of the resource, with a name if it gives none.
-func (c *CLI) config(given Attrs) tftypes.Value {
-	return Object(c.Resource, With(Attrs{"name": "a"}, given))
-}
-
-// Empty reports whether the plan changes nothing.
-func (c *CLI) Empty() bool { return !c.Replace && c.Planned.Equal(c.State) }

@@ -7,12 +7,14 @@ package fakecli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"testing"
 
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
@@ -84,14 +86,26 @@ func (c *CLI) Connect(providerConfig Attrs) []*tfprotov6.Diagnostic {
 // ConnectTo starts a provider that the test has made.
 func (c *CLI) ConnectTo(ctx context.Context, agent frameworkprovider.Provider, providerConfig Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
-	server := plugin.NewServer(ctx, agent)
-	schemas := call(ctx, c, server.GetProviderSchema, &tfprotov6.GetProviderSchemaRequest{})
-	c.Server = server
+	schemas := c.start(ctx, agent)
 	c.key, _ = providerConfig["admin_key"].(string)
-	c.learn(schemas.ResourceSchemas["agent_job"])
 	config := c.Dynamic(Object(schemas.Provider.ValueType().(tftypes.Object), providerConfig))
-	resp := call(ctx, c, server.ConfigureProvider, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.16.0", Config: config})
+	resp := call(ctx, c, c.Server.ConfigureProvider, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.16.0", Config: config})
 	return resp.Diagnostics
+}
+
+// start starts a provider, and learns its schemas.
+func (c *CLI) start(ctx context.Context, agent frameworkprovider.Provider) *tfprotov6.GetProviderSchemaResponse {
+	c.T.Helper()
+	c.Server = plugin.NewServer(ctx, agent)
+	schemas := call(ctx, c, c.Server.GetProviderSchema, &tfprotov6.GetProviderSchemaRequest{})
+	schema := schemas.ResourceSchemas["agent_job"]
+	c.Resource, c.Computed = schema.ValueType().(tftypes.Object), nil
+	for _, attribute := range schema.Block.Attributes {
+		if attribute.Computed {
+			c.Computed = append(c.Computed, attribute.Name)
+		}
+	}
+	return schemas
 }
 
 // Dynamic puts a value into the form that the protocol sends.
@@ -147,7 +161,12 @@ func (c *CLI) Load(ctx context.Context, stored Instance) {
 		return
 	}
 	c.Instance = stored
-	text, _ := json.Marshal(plain(c.State))
+	var state any
+	err := msgpack.Unmarshal(c.Dynamic(c.State).MsgPack, &state)
+	text, errJSON := json.Marshal(state) // as the state file has it
+	if err = errors.Join(err, errJSON); err != nil {
+		c.T.Fatal(err)
+	}
 	call(ctx, c, c.Server.UpgradeResourceState, &tfprotov6.UpgradeResourceStateRequest{TypeName: "agent_job", RawState: &tfprotov6.RawState{JSON: text}})
 }
 

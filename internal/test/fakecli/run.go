@@ -67,13 +67,7 @@ func (r *Run) Plan(ctx context.Context, resources ...Resource) {
 			return
 		}
 		deposed := r.at(res.Address).Deposed
-		if !res.DeposedLast {
-			r.planDeposed(ctx, res, deposed)
-		}
-		r.planOne(ctx, res)
-		if res.DeposedLast {
-			r.planDeposed(ctx, res, deposed)
-		}
+		res.inOrder(func() { r.planDeposed(ctx, res, deposed) }, func() { r.planOne(ctx, res) })
 	}
 }
 
@@ -121,26 +115,31 @@ func (r *Run) Apply(ctx context.Context, resources ...Resource) {
 			return
 		}
 		deposed := r.at(res.Address).Deposed
-		if !res.DeposedLast {
-			r.destroyDeposed(ctx, res, deposed)
-		}
-		c := r.planned[res.Address]
-		c.Server, c.Carry = r.Plugins[res.Alias].Server, r.Plugins[res.Alias].Carry
-		switch {
-		case res.Gone && c.State.IsNull(), !res.Gone && c.Empty(): // nothing to do
-		case !res.Gone && c.Replace && res.CreateFirst:
-			r.createFirst(ctx, res, c)
-		default:
-			r.applyOne(ctx, res, c)
-		}
-		if res.DeposedLast {
-			r.destroyDeposed(ctx, res, deposed)
-		}
+		res.inOrder(func() { r.destroyDeposed(ctx, res, deposed) }, func() { r.applyOne(ctx, res, r.planned[res.Address]) })
 	}
 }
 
-// applyOne creates, updates or destroys the current instance, or destroys it and creates another one.
+// inOrder handles what the resource has left behind, and its current instance.
+func (res Resource) inOrder(deposed, current func()) {
+	if !res.DeposedLast {
+		deposed()
+	}
+	current()
+	if res.DeposedLast {
+		deposed()
+	}
+}
+
+// applyOne creates, updates or destroys the current instance, or replaces it.
 func (r *Run) applyOne(ctx context.Context, res Resource, c *CLI) {
+	c.Server, c.Carry = r.Plugins[res.Alias].Server, r.Plugins[res.Alias].Carry
+	switch {
+	case res.Gone && c.State.IsNull(), !res.Gone && c.Empty(): // nothing to do
+		return
+	case !res.Gone && c.Replace && res.CreateFirst:
+		r.createFirst(ctx, res, c)
+		return
+	}
 	c.Load(ctx, c.Instance)
 	deposed := r.at(res.Address).Deposed
 	if res.Gone || c.Replace {

@@ -4,10 +4,8 @@
 package fakecli
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -64,38 +62,6 @@ func value(kind tftypes.Type, given any) tftypes.Value {
 	default:
 		return tftypes.NewValue(kind, given)
 	}
-}
-
-// plain is a value of a state as its file has it.
-func plain(v tftypes.Value) any {
-	var text string
-	var is bool
-	var number *big.Float
-	var object map[string]tftypes.Value
-	var list []tftypes.Value
-	switch {
-	case v.IsNull():
-		return nil
-	case v.As(&text) == nil:
-		return text
-	case v.As(&is) == nil:
-		return is
-	case v.As(&number) == nil:
-		return json.Number(number.String())
-	case v.As(&object) == nil:
-		values := map[string]any{}
-		for name, value := range object {
-			values[name] = plain(value)
-		}
-		return values
-	case v.As(&list) == nil:
-		values := []any{}
-		for _, element := range list {
-			values = append(values, plain(element))
-		}
-		return values
-	}
-	panic(fmt.Sprintf("no attribute has the type %s", v.Type()))
 }
 
 // Failed reports whether one of them is an error.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -26,19 +27,14 @@ const latest = "0.1"
 // flat lists the arguments and attributes of a block, one per line.
 func flat(place string, block *tfprotov6.SchemaBlock) (lines []string) {
 	for _, a := range block.Attributes {
-		line := fmt.Sprintf("%s.%s %s", place, a.Name, a.ValueType())
-		for _, flag := range []struct {
-			name string
-			set  bool
-		}{
-			{"required", a.Required}, {"optional", a.Optional}, {"computed", a.Computed}, {"sensitive", a.Sensitive},
-			{"write-only", a.WriteOnly}, {"deprecated", a.Deprecated},
-		} {
-			if flag.set {
-				line += " " + flag.name
+		line := fmt.Sprintf("%s.%s %s", place, a.Name, strings.ReplaceAll(a.ValueType().String(), "tftypes.", ""))
+		flags := []string{" required", " optional", " computed", " sensitive", " write-only", " deprecated"}
+		for i, isSet := range []bool{a.Required, a.Optional, a.Computed, a.Sensitive, a.WriteOnly, a.Deprecated} {
+			if isSet {
+				line += flags[i]
 			}
 		}
-		lines = append(lines, strings.ReplaceAll(line, "tftypes.", ""))
+		lines = append(lines, line)
 	}
 	for _, b := range block.BlockTypes {
 		lines = append(lines, flat(place+"."+b.TypeName, b.Block)...)
@@ -84,15 +80,13 @@ func TestSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		frozen := strings.Split(strings.TrimSpace(string(text)), "\n")
-		for _, line := range frozen {
-			if !slices.Contains(lines, line) {
-				t.Errorf("breaking for users of %s: removed or changed: %s", filepath.Base(version), line)
-			}
+		now := slices.Clone(lines)
+		if filepath.Base(version) != latest { // later ones may have more
+			now = slices.DeleteFunc(now, func(line string) bool { return !slices.Contains(frozen, line) })
 		}
-		for _, line := range lines {
-			if filepath.Base(version) == latest && !slices.Contains(frozen, line) {
-				t.Errorf("new since %s, so the next release is a minor one: freeze it with -update: %s", latest, line)
-			}
+		if diff := cmp.Diff(frozen, now); diff != "" {
+			t.Errorf("since %s, what is missing (-) breaks users, and what is new (+) makes the next release a minor one: "+
+				"freeze it with -update:\n%s", filepath.Base(version), diff)
 		}
 	}
 }

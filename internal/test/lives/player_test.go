@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
@@ -39,14 +38,9 @@ const (
 	finish  = 3 * time.Second   // how often active jobs finish in a run
 	timeout = 90 * time.Second  // longer than a 404 must persist before it counts
 	pause   = agentapi.StaleFor // between runs: a final status then counts
-)
 
-const (
 	folder = ".agent-journal"
 	kept   = ".kept" // while a dead process runs out
-
-	// The CLI plans again while applying, and refuses that a job is replaced which the plan has kept.
-	inconsistent = "ERROR: " + fakecli.Inconsistent
 )
 
 // giveUp is what an error says of a request that is in the way.
@@ -88,6 +82,12 @@ type observed struct {
 	failed            bool
 	refused           bool
 	plan, all         string // diagnostics
+}
+
+func (p *player) want(right bool, format string, args ...any) {
+	if !right {
+		p.Errorf(format, args...)
+	}
 }
 
 // Errorf records what fakecli asserts: rapid must see it as part of this life.
@@ -168,30 +168,26 @@ func (p *player) check(t turn, number int) observed {
 	p.once(t, got, t.OnFailure == "retry" && hasFailed)
 	p.remember(t, got, before)
 
-	want := func(right bool, format string, args ...any) {
-		if !right {
-			p.Errorf(format, args...)
-		}
-	}
-	want(t.Does == replace || t.Late == forgets || !strings.Contains(got.plan, "Apply sends nothing") || got.creates+got.messages == 0, // the provider cannot see these
-		"the plan says that the apply sends nothing")
+	isSeen := t.Does != replace && t.Late != forgets // by the plan
+	saysNothing := strings.Contains(got.plan, "Apply sends nothing")
+	p.want(!isSeen || !saysNothing || got.creates+got.messages == 0, "the plan says that the apply sends nothing")
 	// A plan that has promised the id of an adoption cannot know that its apply gives the job up.
 	isGivenUpLate := isCreate && t.Late == forgets && got.creates == 0
-	want(isGivenUpLate || !strings.Contains(got.all, inconsistent), "inconsistent final plan")
-	want(!isCreate || got.messages == 0, "a create sent a message")
+	p.want(isGivenUpLate || !strings.Contains(got.all, fakecli.Inconsistent), "inconsistent final plan")
+	p.want(!isCreate || got.messages == 0, "a create sent a message")
 	for _, job := range p.sim.Jobs() {
 		isBeside := got.creates > 0 && !got.refused && slices.Contains(running, job.ID) && !ended(job.Status)
-		want(!isBeside || p.life.Journal == off, "another job was started beside one that is active, with the same triggers")
+		p.want(!isBeside || p.life.Journal == off, "another job was started beside one that is active, with the same triggers")
 	}
 	p.broken = p.broken || p.life.Journal == off || t.changesState() || t.Meanwhile == gone || t.Moves == createdFirst
-	want(p.broken || p.dead || !ofOthers.MatchString(got.all), "a run warns of others that was preceded by no broken one")
+	p.want(p.broken || p.dead || !ofOthers.MatchString(got.all), "a run warns of others that was preceded by no broken one")
 	p.broken = p.broken || t.Killed || t.Post != "" || t.Unapplied
 	applies := slices.Contains([]string{apply, replace, taint}, t.Does) && !t.Unapplied && !t.Killed && !p.dead
 	if status, _ := p.job.Get("status").(string); applies && !got.failed {
 		isArchived := status == archived && p.job.Get("pr_link") != nil // else it never completed
 		isDone := status == completed || isArchived || ended(status) && (t.OnFailure == "warn" || t.NoWait)
-		want(isDone || t.NoWait && !ended(status), "green, and its job is %s", status)
-		want(!p.job.Tainted, "green, and tainted")
+		p.want(isDone || t.NoWait && !ended(status), "green, and its job is %s", status)
+		p.want(!p.job.Tainted, "green, and tainted")
 	}
 	return got
 }
@@ -207,15 +203,13 @@ func (p *player) mayIgnore(t turn) bool {
 // something else.
 func (p *player) once(t turn, got observed, again bool) {
 	request := fmt.Sprint(t.prompt(), t.Triggers, t.Name)
-	p.may = p.may || again || t.Forgets || t.Late == forgets || request != p.asked || t.Does == replace || t.Does == destroy || t.Does == importJob ||
+	p.may = p.may || again || t.asksForAnother() || request != p.asked ||
 		p.life.Journal == off && (t.changesState() || t.Moves == createdFirst)
 	p.asked = request
 	if got.creates+got.messages == 0 {
 		return
 	}
-	if !p.may {
-		p.Errorf("sent again")
-	}
+	p.want(p.may, "sent again")
 	isLost := p.life.Journal == off && (t.Killed || p.dead || got.creates > 0 && t.Post != "")
 	p.may = got.refused || isLost
 }
@@ -242,7 +236,7 @@ func (p *player) remember(t turn, got observed, before int) {
 func (p *player) running(t turn) (ids []string) {
 	isOther := len(p.stored) > 1 && fmt.Sprint(t.Triggers, t.Name) != p.of
 	p.of = fmt.Sprint(t.Triggers, t.Name)
-	if isOther || t.Forgets || t.Late == forgets || t.Does == replace || t.Does == destroy || t.Does == importJob {
+	if isOther || t.asksForAnother() {
 		p.current = nil
 	}
 	for _, job := range p.sim.Jobs() {
@@ -255,14 +249,12 @@ func (p *player) running(t turn) (ids []string) {
 
 // checkEnd asserts that the last turn has ended well, and that no job was paid for that nobody knows.
 func (p *player) checkEnd() {
-	if status := p.job.Get("status"); status != completed || p.job.Tainted {
-		p.Errorf("in the end the job is %v, tainted: %t", status, p.job.Tainted)
-	}
+	status := p.job.Get("status")
+	p.want(status == completed && !p.job.Tainted, "in the end the job is %v, tainted: %t", status, p.job.Tainted)
 	records := p.recorded() // which "terraform query" lists
 	for _, job := range p.sim.Jobs() {
-		if p.life.Journal == on && !p.known[job.ID] && !strings.Contains(records, job.ID) {
-			p.Errorf("the job %q was lost", job.Prompts)
-		}
+		isKnown := p.known[job.ID] || strings.Contains(records, job.ID) || p.life.Journal == off
+		p.want(isKnown, "the job %q was lost", job.Prompts)
 	}
 }
 
@@ -386,19 +378,15 @@ func (p *player) run(t turn, number int) (plan string, diags []*tfprotov6.Diagno
 		left := cmp.Or(r.State[job.Address], r.State[former.Address], &fakecli.Instances{})
 		p.job = left.Instance
 	}()
-	sent, before := p.sim.Counts().Create+p.sim.Counts().Message, p.recorded()
+	sent, before := p.sent(), p.recorded()
 	start("plan")
 	r.Plan(p.Context(), resources...)
 	plan = fakecli.Text(r.Diags)
-	if now := p.recorded(); now != before {
-		p.Errorf("a plan wrote into the journal")
-	}
+	p.want(p.recorded() == before, "a plan wrote into the journal")
 	if r.Failed || r.Empty || t.Unapplied {
 		return plan, r.Diags
 	}
-	if now := p.sim.Counts(); now.Create+now.Message > sent {
-		p.Errorf("a plan sent something")
-	}
+	p.want(p.sent() == sent, "a plan sent something")
 	start("apply")
 	ctx, kill := context.WithCancel(p.Context())
 	defer kill()
@@ -414,6 +402,9 @@ func (p *player) run(t turn, number int) (plan string, diags []*tfprotov6.Diagno
 	}
 	return plan, r.Diags
 }
+
+// sent is how many requests the service has read.
+func (p *player) sent() int { return p.sim.Counts().Create + p.sim.Counts().Message }
 
 // recorded is what the journal has.
 func (p *player) recorded() string {
@@ -463,7 +454,7 @@ func (p *player) connect(command string, t turn, number int) *fakecli.CLI {
 	case p.life.Journal == off:
 		config["journal"] = attrs{"enabled": false}
 	case (t.Forgets || t.Late == forgets && command == "apply") && p.stopped != "":
-		config["journal"] = attrs{"forget": []tftypes.Value{tftypes.NewValue(tftypes.String, p.stopped)}}
+		config["journal"] = attrs{"forget": []any{p.stopped}}
 	}
 	c := &fakecli.CLI{T: p}
 	diags := c.ConnectTo(p.Context(), provider.New("test", provider.Options{Process: process, Dial: p.dial}), config)

@@ -142,6 +142,11 @@ func (t turn) changesState() bool {
 	return t.Does == stateRm || t.Does == restore || t.Does == importJob
 }
 
+// asksForAnother reports whether the turn asks for a request of its own, whatever was sent before.
+func (t turn) asksForAnother() bool {
+	return t.Forgets || t.Late == forgets || t.Does == replace || t.Does == destroy || t.Does == importJob
+}
+
 // turns generates turns. What comes first in a list is what a life shrinks to, and what
 // is ordinary stands there more than once.
 var turns = rapid.Custom(func(t *rapid.T) turn {

@@ -1,10 +1,12 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package messages compares what the provider says with what the docs say of it.
+// Package messages compares what the provider says with what the docs say of it, and the tests with FAULTS.md.
 package messages
 
 import (
+	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,10 +18,10 @@ import (
 )
 
 // source is the code of packages, tests and comments left out.
-func source(t *testing.T, packages ...string) string {
+func source(t *testing.T, packages string) string {
 	t.Helper()
 	var all strings.Builder
-	for _, name := range packages {
+	for name := range strings.FieldsSeq(packages) {
 		files, _ := filepath.Glob("../../" + name + "/*.go")
 		for _, file := range files {
 			text, err := os.ReadFile(file)
@@ -37,7 +39,7 @@ func source(t *testing.T, packages ...string) string {
 // The texts of diagnostics are in one package.
 func TestNoOtherPackageWordsDiagnostics(t *testing.T) {
 	own := regexp.MustCompile(`(?:AddError|AddWarning|AddAttribute\w+|New\w+Diagnostic)\(\s*(?:path[^\n]*)?"[^\n]*|[^\]]wording\.Diagnostic\{[^\n]*`)
-	for _, match := range own.FindAllString(source(t, "job", "plugin", "provider", "validate"), -1) {
+	for _, match := range own.FindAllString(source(t, "job plugin provider check"), -1) {
 		t.Error(match)
 	}
 }
@@ -76,7 +78,7 @@ func TestGuideHasEveryMessage(t *testing.T) {
 	for _, match := range summary.FindAllStringSubmatch(source(t, "wording"), -1) {
 		found = append(found, match[1])
 	}
-	for _, match := range missing.FindAllStringSubmatch(source(t, "job", "provider"), -1) {
+	for _, match := range missing.FindAllStringSubmatch(source(t, "job provider"), -1) {
 		found = append(found, "Missing "+match[1])
 	}
 	slices.Sort(documented)
@@ -89,9 +91,39 @@ func TestGuideHasEveryMessage(t *testing.T) {
 // No text of the provider tells users of OpenTofu a command that they do not have.
 func TestTextsNameBothCLIs(t *testing.T) {
 	command := regexp.MustCompile(`\bterraform [a-z]\S*.*?(?:  # or tofu|\n)`)
-	for _, match := range command.FindAllString(source(t, "job", "plugin", "provider", "validate", "wording"), -1) {
+	for _, match := range command.FindAllString(source(t, "job plugin provider check wording"), -1) {
 		if !strings.HasSuffix(match, "  # or tofu") {
 			t.Error(match)
 		}
+	}
+}
+
+// TestFaultsCoverage fails for a row of FAULTS.md without a test, and for a test in any package whose row is not there.
+func TestFaultsCoverage(t *testing.T) {
+	faults, err := os.ReadFile("../FAULTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A row of the fault matrix, and a row's id at the start of a string, which may name a subtest or a row in a table,
+	// in the name of a test function, or in brackets in its comment.
+	rowInFile := regexp.MustCompile(`(?m)^\| ([CPMNSXAHI]\d\d) \|`)
+	rowInTest := regexp.MustCompile("[\"`]([CPMNSXAHI]\\d\\d)[_ :/\"`]" +
+		`|(?m:^func Test\w*?([CPMNSXAHI]\d\d)[_A-Z(]|^// .*\(([CPMNSXAHI]\d\d)\))`)
+	rows, shown := map[string]bool{}, map[string]bool{}
+	for _, match := range rowInFile.FindAllSubmatch(faults, -1) {
+		rows[string(match[1])] = true
+	}
+	err = filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, match := range rowInTest.FindAllSubmatch(text, -1) {
+			shown[string(bytes.Join(match[1:], nil))] = true
+		}
+		return err
+	})
+	if diff := cmp.Diff(rows, shown); diff != "" || err != nil {
+		t.Errorf("rows without a test (-), and tests without a row (+): %v\n%s", err, diff)
 	}
 }

@@ -6,7 +6,8 @@
 package chaos
 
 import (
-	"net"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,47 +15,54 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-version"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// A plugin whose CLI is gone does not live on for a refresh. Red without: cliGone.
-func TestX04_CLI_gone_while_a_job_is_read(t *testing.T) {
-	t.Parallel()
-	w := newWorkingDir(t, simulator.Script{}, use("test", canaryPrompt))
-	w.run("apply")
-	sockets, err := os.MkdirTemp("", "x04") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(sockets) }()
-	w.env = []string{"TMPDIR=" + sockets}
-	read := w.sim.Counts().Get
-	w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Delay: time.Minute})
-	p := w.start("plan")
-	p.awaits("the job is read", func() bool { return w.sim.Counts().Get > read })
-	files, err := filepath.Glob(filepath.Join(sockets, "plugin*"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("sockets: %q, %v", files, err)
-	}
-	p.signal(syscall.SIGKILL)
-	w.until("the plugin has ended", func() bool {
-		conn, err := net.Dial("unix", files[0])
-		if err == nil {
-			_ = conn.Close()
+// assertNoSecrets asserts that neither output nor disk hold a secret, and that the journal holds no prompt.
+func (w *workingDir) assertNoSecrets(output string) {
+	w.t.Helper()
+	w.assertNone("output", output, w.secrets...)
+	err := filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // some vanish meanwhile
+			return nil
 		}
-		return err != nil
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		text, _ := os.ReadFile(path)
+		w.assertNone(path, string(text), w.secrets...)
+		if strings.Contains(path, journalFolder) {
+			w.assertNone(path, string(text), canaryPrompt)
+		}
+		return nil
 	})
+	if err != nil {
+		w.t.Error(err)
+	}
 }
 
-// A log at TRACE, the output, the state, a saved plan and whatever else a run
+func (w *workingDir) assertNone(where, text string, secrets ...string) {
+	w.t.Helper()
+	for _, secret := range secrets {
+		if at := strings.Index(text, secret); at >= 0 {
+			w.t.Errorf("%s is in %s: …%s…", secret, where, text[max(0, at-200):at+len(secret)])
+		}
+	}
+}
+
+// A log at TRACE, the output, the state, what a saved plan shows and whatever else a run
 // leaves behind hold no byte of the key and of a write-only prompt, both from
 // ephemeral variables: not when it is sent, not as a message, and not after a run
 // was killed. Every wait searches for them.
 func TestSecretsAreNowhere(t *testing.T) {
-	needsWriteOnly(t)
 	t.Parallel()
-	w := newWorkingDir(t, quick, "")
+	w := newWorkingDir(t, "")
+	if cli.Version.LessThan(version.Must(version.NewVersion("1.11.0"))) {
+		t.Skipf("write-only and ephemeral values need 1.11 or later, this is %s", cli)
+	}
 	w.secrets = append(w.secrets, canaryPrompt)
 	w.writeFile("main.tf", strings.Replace(rootModule, "provider \"agent\" {", "provider \"agent\" {\n  admin_key = var.key", 1)+`
 variable "key" {
@@ -74,7 +82,7 @@ resource "agent_job" "test" {
 	for _, prompt := range []string{canaryPrompt, canaryPrompt + " more"} {
 		set(prompt)
 		w.run("plan -out=saved")
-		harness.Contains(t, w.files(w.dir)[filepath.Join(w.dir, "saved", "tfplan")], "agent_job") // else the search proves nothing
+		harness.Contains(t, w.run("show -json saved"), "agent_job") // else the search proves nothing
 		harness.Contains(t, w.run("apply saved"), "called the agent service")
 	}
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Times: -1, Status: 403, Body: `{"error":"you sent ` + canaryKey + `"}`})
@@ -85,11 +93,14 @@ resource "agent_job" "test" {
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindMessage, AfterEffect: true, Delay: time.Minute})
 	p := w.start("apply")
 	p.awaitPOSTs(1)
-	p.signalGroup(syscall.SIGKILL)
+	p.signal(syscall.SIGKILL, true)
 	p.wait()
 	w.try("apply")
 	if got := w.sim.Jobs()[0].Prompts; len(got) != 3 || !strings.HasPrefix(got[2], canaryPrompt) {
 		t.Errorf("the service got %q, so the search proves nothing", got)
+	}
+	if records, err := filepath.Glob(filepath.Join(w.dir, journalFolder, "*", "*")); len(records) == 0 {
+		t.Errorf("the journal is empty, so the search proves nothing: %v", err)
 	}
 }
 
@@ -97,13 +108,14 @@ resource "agent_job" "test" {
 // in main.
 func TestChildrenHaveNoSecrets(t *testing.T) {
 	t.Parallel()
-	w, bin := newWorkingDir(t, quick, use("test", "write")), t.TempDir()
+	w, bin := newWorkingDir(t, use("test", "write")), t.TempDir()
 	child := filepath.Join(bin, "az")
 	if err := os.WriteFile(child, []byte("#!/bin/sh\nenv >> \"$0.env\"\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	w.journal = "azblob://devstate/ci-state?state=a"
-	w.env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "ARM_USE_CLI=true", "TF_VAR_token=canary"}
+	w.env = []string{
+		"AGENT_JOURNAL_URL=azblob://devstate/ci-state?state=a", "PATH=" + bin + ":" + os.Getenv("PATH"), "ARM_USE_CLI=true", "TF_VAR_token=canary",
+	}
 	if text, ok := w.try("apply"); ok {
 		t.Errorf("applied without credentials:\n%s", text)
 	}
