@@ -27,7 +27,7 @@ func TestExchange_C12_requests(t *testing.T) {
 	}
 	var got []request
 	status := 200
-	c := startHTTP2(t, "/"+canary+"/", func(w http.ResponseWriter, r *http.Request) {
+	c := startServer(t, "/"+canary+"/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Proto != "HTTP/1.1" {
 			t.Errorf("C11: %s", r.Proto)
 		}

@@ -22,8 +22,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // The proxy is that of the environment, a dead address leaves time for the next one, and as many connections as GETs use at
@@ -51,23 +49,24 @@ func TestNewTransports(t *testing.T) {
 // Red without: RoundTrip in exchange (an http.Client follows); ErrCertificate in causeOf (sent again until the deadline).
 func TestExchange_elsewhere(t *testing.T) {
 	t.Parallel()
-	s, c := startServer(t, faultserver.Options{TLS: true})
-	other, _ := startServer(t, faultserver.Options{})
-	redirect := faultserver.Answer(302, "", "Location: "+other.URL+"/v2/agent/p/job")
-	s.Script(faultserver.Create, redirect)
+	elsewhere := startServer(t, "", func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the other server received a %s", r.Method) })
+	requests := map[string]int{}
+	c := startServer(t, "", func(w http.ResponseWriter, r *http.Request) {
+		if requests[r.Method]++; requests[r.Method] == 1 {
+			w.Header().Set("Location", elsewhere.config.BaseURL.String())
+			w.WriteHeader(http.StatusFound)
+		}
+		_, _ = io.WriteString(w, record)
+	})
 	job, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
 	wantClass(t, job, err, ErrRefused, 302, nil)
-	s.Script(faultserver.Get, redirect)
 	job, err = c.ReadJob(t.Context(), "p", "job_1")
 	wantClass(t, job, err, nil, 0, nil)
-	if other.Count(faultserver.Create)+other.Count(faultserver.Get) > 0 {
-		t.Error("the other server received a request")
-	}
 	tries := 0
-	untrusting := newClient(t, s.URL, func(config *Config) { config.Log = func(context.Context, map[string]any) { tries++ } })
+	untrusting := newClient(t, c.config.BaseURL.String(), func(config *Config) { config.Log = func(context.Context, map[string]any) { tries++ } })
 	job, err = untrusting.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
 	wantClass(t, job, err, ErrNotSent, 0, ErrCertificate)
-	if tries != 1 || s.Count(faultserver.Create) != 1 {
+	if tries != 1 || requests["POST"] != 1 {
 		t.Errorf("%d attempts without trust, want 1", tries)
 	}
 }
@@ -158,37 +157,40 @@ func TestConnect_C02_refused(t *testing.T) {
 func TestExchange_C05_response(t *testing.T) {
 	t.Parallel()
 	const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-	sized := func(body string, more int) faultserver.Play {
-		return faultserver.Raw(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(body)+more, body))
+	sized := func(body string, more int, plays ...func(*tls.Conn)) http.HandlerFunc {
+		return raw(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(body)+more, body), plays...)
 	}
 	chunk := fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", head, len(record), record)
 	unknown := ErrUnknownOutcome
 	for name, tc := range map[string]struct {
-		play   faultserver.Play
+		play   http.HandlerFunc
 		class  error // of a POST; nil: there is a job
 		status int
 		is     error
 	}{
 		"a BOM":              {play: sized("\ufeff"+record, 0)},
-		"no last chunk":      {play: faultserver.Raw(chunk)},
+		"no last chunk":      {play: raw(chunk)},
 		"a length too large": {play: sized(record, 1000)},
-		"a reset":            {play: func(x *faultserver.Exchange) { sized(record, 1000)(x); faultserver.Reset(x) }},
+		"a reset":            {play: sized(record, 1000, reset)},
 		"a length too small": {sized(record, -1), unknown, 200, errNoObject},
 		"cut after the id":   {sized(`{"id":"job_1","sta`, 10), unknown, 200, io.ErrUnexpectedEOF},
 		"trailing text":      {sized(record+"0", 0), unknown, 200, errNoObject},
-		"C03 end of file":    {faultserver.EOF, unknown, 0, io.EOF},
-		"C03 reset":          {faultserver.Reset, unknown, 0, syscall.ECONNRESET},
-		"C13 it trickles in": {faultserver.Slow(201, record, time.Second/10), unknown, 201, errTimeout},
+		"C03 end of file":    {raw(""), unknown, 0, io.EOF},
+		"C03 reset":          {raw("", reset), unknown, 0, syscall.ECONNRESET},
+		"C13 it trickles in": {sized("", 1000, trickle), unknown, 200, errTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, c := startServer(t, faultserver.Options{}, func(config *Config) {
-				if errors.Is(tc.is, errTimeout) {
-					config.RequestTimeout = time.Second / 2
+			posts := 0
+			c := startServer(t, "", func(w http.ResponseWriter, r *http.Request) {
+				if _, _ = io.ReadAll(r.Body); r.Method == http.MethodPost {
+					posts++
 				}
+				tc.play(w, r)
 			})
-			s.Always(faultserver.Create, tc.play)
-			s.Always(faultserver.Get, tc.play)
+			if errors.Is(tc.is, errTimeout) {
+				c.config.RequestTimeout = time.Second / 2
+			}
 			job, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
 			wantClass(t, job, err, tc.class, tc.status, tc.is)
 			class := tc.class
@@ -197,7 +199,7 @@ func TestExchange_C05_response(t *testing.T) {
 			}
 			job, err = c.PollJob(t.Context(), "p", "job_1")
 			wantClass(t, job, err, class, tc.status, tc.is)
-			if posts := s.Count(faultserver.Create); posts != 1 {
+			if posts != 1 {
 				t.Errorf("%d POSTs", posts)
 			}
 		})
@@ -214,21 +216,17 @@ func TestCreateJob_C15_largePrompt(t *testing.T) {
 		for name, status := range map[string]int{"413": 413, "503": 503, "reset": 0, "read": 201} {
 			t.Run(fmt.Sprintf("%d kB, %s", size>>10, name), func(t *testing.T) {
 				t.Parallel()
-				c := startHTTP2(t, "", func(w http.ResponseWriter, r *http.Request) {
+				respond := raw("")
+				if status != 0 {
+					respond = raw(fmt.Sprintf("HTTP/1.1 %d \r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", status, len(record), record))
+				}
+				c := startServer(t, "", func(w http.ResponseWriter, r *http.Request) {
 					limit := int64(1000)
 					if status == 201 {
 						limit = int64(2 * size)
 					}
 					_, _ = io.CopyN(io.Discard, r.Body, limit)
-					conn, _, err := http.NewResponseController(w).Hijack()
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					defer func() { _ = conn.Close() }()
-					if status != 0 {
-						_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d \r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", status, len(record), record)
-					}
+					respond(w, r)
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()

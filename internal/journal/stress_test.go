@@ -73,7 +73,7 @@ func newGame(t *testing.T, seed uint64, isLocal bool) *game {
 		World: journal.NewWorld(), t: t, seed: seed, isLocal: isLocal, players: map[string]*player{},
 		accepted: map[string][]string{}, givenUp: map[string]map[string]bool{},
 	}
-	g.server = faultserver.New(t, g, faultserver.Options{InMemory: true})
+	g.server = faultserver.New(t, g)
 	return g
 }
 

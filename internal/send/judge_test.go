@@ -318,7 +318,7 @@ func TestSend_foreseen(t *testing.T) {
 					if records, err := open().All(t.Context()); err == nil && len(records) > 0 {
 						played.holder = records[0].Holder
 					}
-					wire := faultserver.New(t, played, faultserver.Options{InMemory: true})
+					wire := faultserver.New(t, played)
 					base, err := url.Parse(wire.URL)
 					if err != nil {
 						t.Fatal(err)

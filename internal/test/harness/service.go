@@ -63,7 +63,7 @@ func Bubble(t *testing.T, script func(prompt string, turn int) simulator.Script,
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		sim := NewSimulator(script)
-		wire := faultserver.New(t, sim, faultserver.Options{InMemory: true})
+		wire := faultserver.New(t, sim)
 		s := &Service{Server: sim, URL: wire.URL, Wire: wire}
 		c := &fakecli.CLI{T: t}
 		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: wire.Dial}), s.Attrs())
