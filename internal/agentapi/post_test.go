@@ -37,6 +37,7 @@ func TestCreateJob(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answers       []answer
 		cancel, grace int   // seconds; 0: none
+		limit         int   // seconds, of the call's context; 0: none
 		class, is     error // nil: accepted
 		status        int
 		lo, hi        float64 // seconds that it takes; hi 0: lo
@@ -52,15 +53,18 @@ func TestCreateJob(t *testing.T) {
 		"a 429, then lost":     {answers: all(limited("1"), lost), class: unknown, lo: 61, dials: 2, posts: 2},
 		"a 429, then not sent": {answers: all(limited("1"), refused), class: notSent, status: 429, lo: 51, hi: 61, dials: 9, most: 61, posts: 1},
 
+		"C09 a long pause": {answers: all(limited("3600")), limit: 60, class: notSent, is: ErrPauseTooLong, status: 429, dials: 1, posts: 1},
+
 		"before the call": {answers: all(accepted), cancel: now, class: notSent, is: cause},
 		"while dialling":  {answers: all(hanging), cancel: 1, class: notSent, is: cause, lo: 1, dials: 1},
 		"as it connects":  {answers: all(tooLate), cancel: 1, class: notSent, is: cause, lo: 1, dials: 1},
 		"X03 in a pause":  {answers: all(limited("3600")), cancel: 60, class: notSent, is: cause, status: 429, lo: 60, dials: 1, posts: 1},
 		"in flight":       {answers: all(slow), cancel: 1, lo: 4, dials: 1, posts: 1},
 		"in flight, lost": {answers: all(lost), cancel: 1, class: unknown, is: errTimeout, lo: 60, dials: 1, posts: 1},
-		"grace":           {answers: all(slow), cancel: 1, grace: 5, lo: 4, dials: 1, posts: 1},
-		"grace, too late": {answers: all(lost), cancel: 1, grace: 5, class: unknown, is: errStopped, lo: 6, dials: 1, posts: 1},
-		"grace, timeout":  {answers: all(lost), cancel: 20, grace: 5, class: unknown, is: errStopped, lo: 25, dials: 1, posts: 1},
+		// A deadline of the call ends no grace.
+		"grace":           {answers: all(slow), cancel: 1, grace: 5, limit: 10, lo: 4, dials: 1, posts: 1},
+		"grace, too late": {answers: all(lost), cancel: 1, grace: 5, limit: 10, class: unknown, is: errStopped, lo: 6, dials: 1, posts: 1},
+		"grace, timeout":  {answers: all(lost), cancel: 20, grace: 5, limit: 10, class: unknown, is: errStopped, lo: 25, dials: 1, posts: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,9 +76,12 @@ func TestCreateJob(t *testing.T) {
 				} else if tc.cancel > 0 {
 					time.AfterFunc(time.Duration(tc.cancel)*time.Second, func() { cancel(cause) })
 				}
-				if tc.grace > 0 { // a deadline of the call ends no grace
+				if tc.grace > 0 {
+					ctx = WithGrace(ctx, time.Duration(tc.grace)*time.Second)
+				}
+				if tc.limit > 0 {
 					var end context.CancelFunc
-					ctx, end = context.WithTimeout(WithGrace(ctx, time.Duration(tc.grace)*time.Second), 10*time.Second)
+					ctx, end = context.WithTimeout(ctx, time.Duration(tc.limit)*time.Second)
 					defer end()
 				}
 				f := &fakeService{answers: tc.answers}
