@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -92,17 +91,6 @@ func TestPollJob_memory(t *testing.T) {
 			if each := (after.TotalAlloc - before.TotalAlloc) / polls; each > 1e6 {
 				t.Errorf("%s, %d bytes: a poll allocates %d", name, size, each)
 			}
-		}
-	}
-}
-
-// Only a final status can be the one from before a message, and only for a minute. A job that runs shows that the message has arrived.
-func TestMayBeStale(t *testing.T) {
-	t.Parallel()
-	for status, want := range map[Status]bool{StatusCompleted: true, StatusFailed: true, StatusArchived: true, StatusActive: false, "odd": false, "": false} {
-		got := [2]bool{MayBeStale(status, time.Now()), MayBeStale(status, time.Now().Add(-StaleFor))}
-		if got != [2]bool{want, false} {
-			t.Errorf("%q: %t, and after a minute %t", status, got[0], got[1])
 		}
 	}
 }

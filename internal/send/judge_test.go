@@ -164,6 +164,7 @@ func TestJudge_beside(t *testing.T) {
 		{agentapi.StatusCompleted, message, beside, "sends"},
 		{agentapi.StatusCompleted, recent, "running", "sends"}, // the status may be that of before the message
 		{agentapi.StatusFailed, recent, "running", "sends"},
+		{agentapi.StatusArchived, recent, "running", "sends"},
 		{gone, none, "sends", "sends"},
 		{gone, recent, "sends", "sends"},
 		{down, none, "unreadable", beside},
@@ -205,7 +206,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewDecoder(r.Body).Decode(&body)
 	code, _ := strconv.Atoi(s.status)
 	switch isMessage := strings.HasSuffix(r.URL.Path, "/message"); {
-	case code == http.StatusTooManyRequests:
+	case code != 0 && r.Method == http.MethodPost:
 		s.status = ""
 		w.WriteHeader(code)
 	case isMessage:
@@ -276,6 +277,8 @@ func TestSend_foreseen(t *testing.T) {
 	}{
 		"no record, after a 429":      {nothing, "429", create, "sends", "", "create x"},
 		"no record":                   {nothing, none, create, "sends", "", "create x"},
+		"no record, refused":          {nothing, "400", create, "sends", "no effect", none},
+		"no record, no response":      {nothing, "500", create, "sends", "unknown", none},
 		"the same request":            {hasX, "completed", create, "adopted", "", "read J, adopted"},
 		"… whose job has failed":      {hasX, "failed", create, "adopted", "", "read J, adopted"},
 		"… and is retried":            {hasX, "failed", retry, "adopted", "sent", "read J, adopted; create x"},
@@ -323,7 +326,7 @@ func TestSend_foreseen(t *testing.T) {
 					}
 
 					result, requests := cmp.Or(row.result, strings.Replace(row.plan, "sends", "sent", 1)), row.requests
-					if most == 0 && strings.HasPrefix(result, "sent") { // what is adopted, and what stops, counts for no limit
+					if isSent := strings.HasPrefix(result, "sent") || result == "no effect" || result == "unknown"; isSent && most == 0 { // what is adopted, and what stops, counts for no limit
 						result, requests = "beyond limit", ofPosts.ReplaceAllString(requests, "")
 					}
 					out := run().Begin(t.Context(), row.request).Send(t.Context())

@@ -23,22 +23,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
-// What is not known to have had no effect may have had one, and is not sent again.
-func TestOutcome(t *testing.T) {
-	for err, want := range map[error]Outcome{
-		nil: {Result: Accepted, JobID: "NEW"},
-		&agentapi.Error{Class: agentapi.ErrNotSent}:        {Result: NoEffect},
-		&agentapi.Error{Class: agentapi.ErrRefused}:        {Result: NoEffect},
-		&agentapi.Error{Class: agentapi.ErrUnknownOutcome}: {Result: Unknown, JobID: "J"},
-		io.EOF: {Result: Unknown, JobID: "J"},
-	} {
-		o := new(Sender{Journal: journal.InMemory()}).Begin(t.Context(), Request{Wanted: journal.Wanted{JobID: "J"}})
-		if got := o.outcome(&agentapi.Job{ID: "NEW"}, err); got.Result != want.Result || got.JobID != want.JobID {
-			t.Errorf("%v: %+v, want %+v", err, got, want)
-		}
-	}
-}
-
 // A store that cannot be relied on is found out before a connection to the service is open.
 func TestSend_proves(t *testing.T) {
 	store := fakes3.New(t)
