@@ -11,26 +11,22 @@ import (
 	"testing"
 )
 
-// What a process cannot find out, because it has no free file descriptor, does not end a wait.
-func TestThis_noFileDescriptor(t *testing.T) {
+// What a process cannot find out, because it has no free file descriptor, does not end a wait. What /proc does not show may exist: it
+// can hide the processes of other users, for which process 0 stands.
+func TestThis_unknown(t *testing.T) {
+	if start, err := startTime(0); err == nil {
+		t.Errorf("hidden: start time %q without an error", start)
+	}
 	child, _, _ := startChild(t, "plugin")
 	process, alive := This(), sender(t, child)
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Max: limit.Max}); err != nil {
+	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
+	if err = errors.Join(err, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Max: limit.Max})); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) })
-	if process.CLIEnded() {
-		t.Error("the CLI counts as ended")
-	}
-	if process.Ended(alive) {
-		t.Error("a running process counts as ended")
-	}
-	if start, err := startTime(alive.PID); err == nil {
-		t.Errorf("start time %q without an error", start)
+	if start, err := startTime(alive.PID); err == nil || process.CLIEnded() || process.Ended(alive) {
+		t.Errorf("start time %q, %v; the CLI, or a running process, counts as ended", start, err)
 	}
 }
 
@@ -54,12 +50,5 @@ func TestReadBootID(t *testing.T) {
 		if got := readBootID(proc); got != test.want {
 			t.Errorf("%+v: %q", test, got)
 		}
-	}
-}
-
-// What /proc does not show may exist: it can hide the processes of other users. Process 0 stands for one that it does not show.
-func TestStartTime_hidden(t *testing.T) {
-	if start, err := startTime(0); err == nil {
-		t.Errorf("start time %q without an error", start)
 	}
 }
