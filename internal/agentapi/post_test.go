@@ -126,19 +126,6 @@ func (r *recorder) Accepted(id string) { r.calls = append(r.calls, "accepted "+i
 func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
 func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
 
-// A mark that takes longer than a request may take is not followed by a body, so the request is sent again.
-func TestCreateJob_slowMark(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f, r := &fakeService{answers: []answer{accepted}}, &recorder{marking: time.Hour}
-		_, err := newFakeClient(t, f).CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, r)
-		want := []string{"claim", "body", "withdrawn", "claim", "body", "accepted job_1"}
-		if diff := cmp.Diff(want, r.calls); diff != "" || err != nil || len(f.posts) != 1 {
-			t.Errorf("%v, %d POSTs, calls (-want +got):\n%s", err, len(f.posts), diff)
-		}
-	})
-}
-
 type panicking struct{ *recorder }
 
 func (panicking) BeforeBody() error { panic("a bug") }
@@ -174,7 +161,8 @@ func TestDelivery_ended(t *testing.T) {
 
 // What is recorded is recorded before it is logged: a panic of the log loses nothing. Calls that fail or panic free
 // their turns: else they would stall a project for good. The log has what neither the HTTP status nor the state shows: the
-// reason in a response that is no record, and each status of a job (P01). Red without: the deferred release.
+// reason in a response that is no record, and each status of a job (P01). A mark that takes longer than a request may take is not
+// followed by a body, so the request is sent again. Red without: the deferred release.
 func TestCreateJob_recorder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -203,8 +191,8 @@ func TestCreateJob_recorder(t *testing.T) {
 			t.Errorf("%d POSTs without a record", len(f.posts))
 		}
 		odd, failed := answer{status: 200, body: `{"id":"job_1","status":"cancelled\u001b"}`}, answer{status: 200, body: `{"error":"out of \u0073ervice"}`}
-		f.dials, f.answers = 0, []answer{{}, limited("1"), accepted, {status: 500, body: "EOF"}, failed, {status: 400}, failed, odd}
-		r.calls, r.refuses, r.latency = nil, nil, time.Hour // longer than a request may take
+		f.dials, f.answers = 0, []answer{accepted, {}, limited("1"), accepted, {status: 500, body: "EOF"}, failed, {status: 400}, failed, odd}
+		r.calls, r.refuses, r.latency, r.marking = nil, nil, time.Hour, time.Hour // longer than a request may take
 		for _, want := range []error{nil, ErrUnknownOutcome, ErrUnknownOutcome, ErrRefused} {
 			if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, r); !errors.Is(err, want) {
 				t.Errorf("%v, want %v", err, want)
@@ -215,6 +203,7 @@ func TestCreateJob_recorder(t *testing.T) {
 		}
 		const reason = "the service responded with 200 OK: the response contains no usable job id" // without what the service says
 		want := []string{
+			"claim", "body", "withdrawn", "logged 0, <nil>, <nil>, create job: no complete response within the request timeout",
 			"logged 0, <nil>, <nil>, create job: no connection to the service: dial: connection refused", // what was not sent needs no record
 			"claim", "body", "withdrawn", "logged 429, <nil>, 1000, create job: the service responded with 429 Too Many Requests",
 			"claim", "body", "accepted job_1", "logged 201, active, <nil>, <nil>",

@@ -5,10 +5,11 @@ package cli
 
 import (
 	"errors"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/fstest"
 )
 
 // What a process cannot find out, because it has no free file descriptor, does not end a wait. What /proc does not show may exist: it
@@ -36,15 +37,14 @@ func TestReadBootID(t *testing.T) {
 		{"boot", "pid:[1]", "bootpid:[1]"}, {"boot", "", ""}, {"", "pid:[1]", ""},
 	} {
 		proc := t.TempDir()
-		random, namespaces := filepath.Join(proc, "sys/kernel/random"), filepath.Join(proc, "self/ns")
-		err := errors.Join(os.MkdirAll(random, 0o700), os.MkdirAll(namespaces, 0o700))
+		files := fstest.MapFS{}
 		if test.boot != "" {
-			err = errors.Join(err, os.WriteFile(filepath.Join(random, "boot_id"), []byte(test.boot), 0o600))
+			files["sys/kernel/random/boot_id"] = &fstest.MapFile{Data: []byte(test.boot)}
 		}
 		if test.namespace != "" {
-			err = errors.Join(err, os.Symlink(test.namespace, filepath.Join(namespaces, "pid")))
+			files["self/ns/pid"] = &fstest.MapFile{Data: []byte(test.namespace), Mode: fs.ModeSymlink}
 		}
-		if err != nil {
+		if err := os.CopyFS(proc, files); err != nil {
 			t.Fatal(err)
 		}
 		if got := readBootID(proc); got != test.want {
