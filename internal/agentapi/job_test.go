@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -92,6 +93,14 @@ func TestPollJob_memory(t *testing.T) {
 				t.Errorf("%s, %d bytes: a poll allocates %d", name, size, each)
 			}
 		}
+	}
+}
+
+// A job that runs shows that a message has arrived. Final statuses: TestWait and TestJudge_beside.
+func TestMayBeStale_running(t *testing.T) {
+	t.Parallel()
+	if MayBeStale(StatusActive, time.Now()) || MayBeStale("odd", time.Now()) {
+		t.Error("a status that is not final counts as that of before the message")
 	}
 }
 

@@ -23,19 +23,16 @@ func noCanary(t testing.TB, what, text string) {
 func TestKey_printed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "https://service.invalid")
-	config := Config{Key: NewKey(canary)}
-	failure := c.newError(apiCall{op: OpCreate}, ErrRefused, &response{status: 401}, nil)
-	values := map[string]any{
-		"Key": config.Key, "*Key": &config.Key, "Config": config, "*Config": &config,
-		"Client": reflect.ValueOf(c).Elem(), "*Client": c, "Error": *failure, "*Error": failure,
-		"in a map": map[string]any{"key": config.Key}, "in a slice": []Key{config.Key},
-	}
-	for name, value := range values {
+	config, failure := c.config, c.newError(apiCall{op: OpCreate}, ErrRefused, &response{status: 401}, nil)
+	for _, value := range []any{
+		config.Key, &config.Key, config, &config, reflect.ValueOf(c).Elem(), c, *failure, failure,
+		map[string]any{"key": config.Key}, []Key{config.Key},
+	} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-			noCanary(t, name+" "+verb, fmt.Sprintf(verb, value))
+			noCanary(t, fmt.Sprintf("%T with %s", value, verb), fmt.Sprintf(verb, value))
 		}
 		text, _ := json.Marshal(value) // a Config has a function, which JSON refuses
-		noCanary(t, name+" as JSON", string(text))
+		noCanary(t, fmt.Sprintf("%T as JSON", value), string(text))
 	}
 }
 

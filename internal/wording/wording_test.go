@@ -128,18 +128,14 @@ func TestTexts(t *testing.T) {
 	check("a query", Diagnostic{"A job", ListedName(record)}, "job_2")
 	check("unknown creates", ListedUnknown([]*journal.Record{record}), "abcdefghijklmnop")
 	// What to do after a refusal depends on whether a new job can help.
-	for _, row := range []struct {
-		failure  agentapi.Error
-		isClosed bool
-		want     string
-	}{
-		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 409}, true, "or add the prompt to ignore_changes."},
-		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 404}, false, "To start a new job with this prompt instead, change triggers."},
-		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 401}, false, "Once that is fixed, apply again."},
-		{agentapi.Error{Class: agentapi.ErrNotSent, StatusCode: 429, Err: io.EOF}, false, "To send the prompt, apply again."},
-	} {
-		check("a refusal", NotAccepted(send.Outcome{Result: send.NoEffect, Err: &row.failure, BecameClosed: row.isClosed}, message), row.want)
+	refusal := func(class error, status int, isClosed bool) Diagnostic {
+		failure := &agentapi.Error{Class: class, StatusCode: status, Err: io.EOF}
+		return NotAccepted(send.Outcome{Result: send.NoEffect, Err: failure, BecameClosed: isClosed}, message)
 	}
+	check("a closed job", refusal(agentapi.ErrRefused, 409, true), "or add the prompt to ignore_changes.")
+	check("another prompt may do", refusal(agentapi.ErrRefused, 404, false), "To start a new job with this prompt instead, change triggers.")
+	check("a key that is not valid", refusal(agentapi.ErrRefused, 401, false), "Once that is fixed, apply again.")
+	check("a rate limit", refusal(agentapi.ErrNotSent, 429, false), "To send the prompt, apply again.")
 	check("an unusable journal", JournalUnusable(errors.New(foreign)), "no prompt is sent")
 	for _, request := range []string{"", record.Last.ID} {
 		for _, status := range []string{"failed", "archived"} {
