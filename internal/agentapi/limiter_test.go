@@ -48,9 +48,11 @@ func TestLimiter_first429(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			for _, r := range recorders {
+				r.mu.Lock()
 				if len(r.calls) > 0 && r.calls[len(r.calls)-1] == "body" {
 					want--
 				}
+				r.mu.Unlock()
 			}
 			if want != 0 {
 				t.Errorf("%v: %d fewer are claimed", time.Since(start), want)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,23 +109,31 @@ type recorder struct {
 	refuses error
 	latency time.Duration // of a claim
 	marking time.Duration // how long the first BeforeBody takes
-	calls   []string
+
+	mu    sync.Mutex
+	calls []string
+}
+
+func (r *recorder) note(call string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, call)
 }
 
 func (r *recorder) Claim() error {
-	r.calls = append(r.calls, "claim")
+	r.note("claim")
 	time.Sleep(r.latency)
 	return r.refuses
 }
 func (r *recorder) BeforeBody() error {
-	r.calls = append(r.calls, "body")
+	r.note("body")
 	time.Sleep(r.marking)
 	r.marking = 0
 	return nil
 }
-func (r *recorder) Accepted(id string) { r.calls = append(r.calls, "accepted "+id) }
-func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
-func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
+func (r *recorder) Accepted(id string) { r.note("accepted " + id) }
+func (r *recorder) Withdrawn()         { r.note("withdrawn") }
+func (r *recorder) Unknown()           { r.note("unknown") }
 
 type panicking struct{ *recorder }
 
