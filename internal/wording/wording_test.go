@@ -25,6 +25,7 @@ import (
 func TestCause(t *testing.T) {
 	t.Parallel()
 	type call = agentapi.Error
+	const ofOthers = "über\r\x1b[2J."
 	const connection = "Check base_url, the network between"
 	notSent, unavailable, create, message, get := agentapi.ErrNotSent, agentapi.ErrUnavailable, agentapi.OpCreate, agentapi.OpMessage, agentapi.OpGet
 	for name, tc := range map[string]struct {
@@ -58,7 +59,7 @@ func TestCause(t *testing.T) {
 		"a wait":             {&wait.Error{JobID: "job_1", LastStatus: "a", Err: io.EOF}, `Job job_1: EOF after 0s, last status "a".`, ""},
 		"the journal":        {&journal.Error{Op: "listed", Err: context.DeadlineExceeded}, "", "Check that this run can read and write there"},
 		"nothing":            {errors.New(""), "", ""},
-		"another kind":       {errors.New("über\r\x1b[2J."), `Über\u000d\u001b[2J.`, ""},
+		"another kind":       {errors.New(ofOthers), `Über\u000d\u001b[2J.`, ""},
 	} {
 		says, got, _ := strings.Cut(cause(tc.err), "\n\n")
 		if tc.says != "" && says != tc.says || !strings.Contains(got, tc.hint) || tc.hint == "" && got != "" {
