@@ -15,6 +15,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// calls are what a client does with a project and a job.
+func calls(c *Client, project, job string) []func(context.Context) (*Job, error) {
+	return []func(context.Context) (*Job, error){
+		func(ctx context.Context) (*Job, error) {
+			return c.CreateJob(ctx, project, NewJob{Prompt: "hello"}, new(recorder))
+		},
+		func(ctx context.Context) (*Job, error) {
+			return c.SendMessage(ctx, project, job, "hello", new(recorder))
+		},
+		func(ctx context.Context) (*Job, error) { return c.ReadJob(ctx, project, job) },
+		func(ctx context.Context) (*Job, error) { return c.PollJob(ctx, project, job) },
+	}
+}
+
 // What each call sends, also where a server offers HTTP/2, whose client sends requests again by itself. A POST gets a
 // connection of its own, on which nothing was sent before.
 //
@@ -27,7 +41,7 @@ func TestExchange_C12_requests(t *testing.T) {
 	}
 	var got []request
 	status := 200
-	c := startHTTP2(t, "/"+canary+"/", func(w http.ResponseWriter, r *http.Request) {
+	c := startServer(t, "/"+canary+"/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Proto != "HTTP/1.1" {
 			t.Errorf("C11: %s", r.Proto)
 		}
@@ -36,17 +50,7 @@ func TestExchange_C12_requests(t *testing.T) {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, record)
 	})
-	calls := []func(context.Context) (*Job, error){
-		func(ctx context.Context) (*Job, error) {
-			return c.CreateJob(ctx, "pro-j_1", NewJob{Prompt: "hello"}, new(recorder))
-		},
-		func(ctx context.Context) (*Job, error) {
-			return c.SendMessage(ctx, "pro-j_1", "job_1", "hello", new(recorder))
-		},
-		func(ctx context.Context) (*Job, error) { return c.ReadJob(ctx, "pro-j_1", "job_1") },
-		func(ctx context.Context) (*Job, error) { return c.PollJob(ctx, "pro-j_1", "job_1") },
-	}
-	for _, call := range calls {
+	for _, call := range calls(c, "pro-j_1", "job_1") {
 		if job, err := call(t.Context()); err != nil || job.ID != "job_1" {
 			t.Fatalf("%v, %v", job, err)
 		}
@@ -70,7 +74,7 @@ func TestExchange_C12_requests(t *testing.T) {
 	}
 	// A failure names its request: a wrong base URL or project shows in it.
 	status = 404
-	for i, call := range calls {
+	for i, call := range calls(c, "pro-j_1", "job_1") {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // else a GET would be repeated for longer
 		_, err := call(ctx)
 		cancel()
@@ -85,22 +89,18 @@ func TestCheckIDs(t *testing.T) {
 	t.Parallel()
 	f := &fakeService{answers: []answer{accepted}}
 	c := newFakeClient(t, f)
-	for _, id := range []string{
-		"", ".", "..", "a..b", "a/b", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\x00b", "a\nb",
-		"a\x1b[2Jb", "x; id", "$(id)", "`id`", "a&b", "a|b", "a~b", "a:b", "a@b", "a*b", "a'b", "a(b)", "a,b", "a=b", "a!b", "a+b", "a\u009bb", "a\u202eb", "jöb", "a\ufffdb", strings.Repeat("a", 257),
-	} {
-		for name, call := range map[string]func() (*Job, error){
-			"create":              func() (*Job, error) { return c.CreateJob(t.Context(), id, NewJob{Prompt: "x"}, new(recorder)) },
-			"message, by project": func() (*Job, error) { return c.SendMessage(t.Context(), id, "job_1", "x", new(recorder)) },
-			"message, by job":     func() (*Job, error) { return c.SendMessage(t.Context(), "p", id, "x", new(recorder)) },
-			"get, by project":     func() (*Job, error) { return c.ReadJob(t.Context(), id, "job_1") },
-			"get, by job":         func() (*Job, error) { return c.ReadJob(t.Context(), "p", id) },
-			"poll, by job":        func() (*Job, error) { return c.PollJob(t.Context(), "p", id) },
-		} {
-			job, err := call()
+	bad := []string{"", ".", "..", "a..b", "a%2fb", "$(id)", "a\u202eb", "a\ufffdb", strings.Repeat("a", 257)}
+	for r := range rune(0x100) { // the allowed ones: TestDecodeJob
+		if !strings.ContainsRune("-._0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", r) {
+			bad = append(bad, "a"+string(r)+"b")
+		}
+	}
+	for _, id := range bad {
+		for i, call := range append(calls(c, "p", id)[1:], calls(c, id, "job_1")...) {
+			job, err := call(t.Context())
 			failure, _ := errors.AsType[*Error](err)
 			if job != nil || failure == nil || failure.Endpoint != "" || !errors.Is(err, ErrNotSent) || !errors.Is(err, errBadID) {
-				t.Errorf("%s with id %q: %v, %v, want errBadID", name, id, job, err)
+				t.Errorf("call %d with id %q: %v, %v, want errBadID", i, id, job, err)
 			}
 		}
 	}

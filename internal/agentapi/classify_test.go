@@ -28,15 +28,12 @@ func TestClassify(t *testing.T) {
 		class error // nil: the job
 		is    error
 	}{
-		"message, another job":   {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, ErrUnknownOutcome, errWrongJob},
-		"201, half sent":         {create, response{status: 201, isBegun: true, isCut: true, body: []byte(record)}, nil, nil, nil},
-		"201, half sent, no id":  {create, response{status: 201, isBegun: true, isCut: true}, nil, ErrUnknownOutcome, errNoObject},
-		"no response, half sent": {create, response{isBegun: true, isCut: true}, cut, ErrNotSent, errCut},
-		"503, half sent":         {create, response{status: 503, isBegun: true, isCut: true}, nil, ErrNotSent, errCut},
-		"413, half sent":         {create, response{status: 413, isBegun: true, isCut: true}, nil, ErrRefused, nil},
-		"C05 HTML":               {create, response{status: 200, body: []byte("<html>")}, nil, ErrUnknownOutcome, ErrWebPage},
-		"101":                    {create, response{status: 101, body: []byte(record)}, nil, ErrUnknownOutcome, nil},
-		"refused, body cut":      {create, response{status: 400, body: []byte(`{"err`)}, cut, ErrRefused, nil},
+		"message, another job":  {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, ErrUnknownOutcome, errWrongJob},
+		"201, half sent":        {create, response{status: 201, isBegun: true, isCut: true, body: []byte(record)}, nil, nil, nil},
+		"201, half sent, no id": {create, response{status: 201, isBegun: true, isCut: true}, nil, ErrUnknownOutcome, errNoObject},
+		"C05 HTML":              {create, response{status: 200, body: []byte("<html>")}, nil, ErrUnknownOutcome, ErrWebPage},
+		"101":                   {create, response{status: 101, body: []byte(record)}, nil, ErrUnknownOutcome, nil},
+		"refused, body cut":     {create, response{status: 400, body: []byte(`{"err`)}, cut, ErrRefused, nil},
 
 		"GET certificate":    {get, response{}, ErrCertificate, ErrRefused, ErrCertificate},
 		"GET 404 unlabelled": {get, response{status: 404, body: []byte("\n<!DOCTYPE html>")}, nil, ErrRefused, ErrWebPage},

@@ -22,8 +22,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // The proxy is that of the environment, a dead address leaves time for the next one, and as many connections as GETs use at
@@ -31,17 +29,12 @@ import (
 func TestNewTransports(t *testing.T) {
 	t.Parallel()
 	environment := reflect.ValueOf(http.ProxyFromEnvironment).Pointer() // which reads it once, and excepts loopback addresses
-	forPOSTs, forGETs := newTransports(Config{})
-	if reflect.ValueOf(forPOSTs.Proxy).Pointer() != environment || reflect.ValueOf(forGETs.Proxy).Pointer() != environment {
+	post, get := newTransports(Config{})
+	if reflect.ValueOf(post.Proxy).Pointer() != environment || reflect.ValueOf(get.Proxy).Pointer() != environment {
 		t.Error("HTTPS_PROXY is ignored")
 	}
-	if min(forGETs.MaxIdleConns, forGETs.MaxIdleConnsPerHost) < 100 || forGETs.IdleConnTimeout == 0 {
-		t.Errorf("%d connections are kept, %d to one host, for %v", forGETs.MaxIdleConns, forGETs.MaxIdleConnsPerHost, forGETs.IdleConnTimeout)
-	}
-	for timeout, want := range map[time.Duration]time.Duration{10 * time.Second: 10 * time.Second, time.Hour: 30 * time.Second} {
-		if got := newDialer(timeout).Timeout; got != want {
-			t.Errorf("%v for all addresses within a request timeout of %v, want %v", got, timeout, want)
-		}
+	if min(get.MaxIdleConns, get.MaxIdleConnsPerHost) < 100 || get.IdleConnTimeout == 0 || newDialer(time.Hour).Timeout > 30*time.Second {
+		t.Errorf("connections, how long they are kept, and a dial: %+v, %+v", get, newDialer(time.Hour))
 	}
 }
 
@@ -51,23 +44,24 @@ func TestNewTransports(t *testing.T) {
 // Red without: RoundTrip in exchange (an http.Client follows); ErrCertificate in causeOf (sent again until the deadline).
 func TestExchange_elsewhere(t *testing.T) {
 	t.Parallel()
-	s, c := startServer(t, faultserver.Options{TLS: true})
-	other, _ := startServer(t, faultserver.Options{})
-	redirect := faultserver.Answer(302, "", "Location: "+other.URL+"/v2/agent/p/job")
-	s.Script(faultserver.Create, redirect)
+	elsewhere := startServer(t, "", func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the other server received a %s", r.Method) })
+	requests := map[string]int{}
+	c := startServer(t, "", func(w http.ResponseWriter, r *http.Request) {
+		if requests[r.Method]++; requests[r.Method] == 1 {
+			w.Header().Set("Location", elsewhere.config.BaseURL.String())
+			w.WriteHeader(http.StatusFound)
+		}
+		_, _ = io.WriteString(w, record)
+	})
 	job, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
 	wantClass(t, job, err, ErrRefused, 302, nil)
-	s.Script(faultserver.Get, redirect)
 	job, err = c.ReadJob(t.Context(), "p", "job_1")
 	wantClass(t, job, err, nil, 0, nil)
-	if other.Count(faultserver.Create)+other.Count(faultserver.Get) > 0 {
-		t.Error("the other server received a request")
-	}
 	tries := 0
-	untrusting := newClient(t, s.URL, func(config *Config) { config.Log = func(context.Context, map[string]any) { tries++ } })
+	untrusting := newClient(t, c.config.BaseURL.String(), func(config *Config) { config.Log = func(context.Context, map[string]any) { tries++ } })
 	job, err = untrusting.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
 	wantClass(t, job, err, ErrNotSent, 0, ErrCertificate)
-	if tries != 1 || s.Count(faultserver.Create) != 1 {
+	if tries != 1 || requests["POST"] != 1 {
 		t.Errorf("%d attempts without trust, want 1", tries)
 	}
 }
@@ -106,7 +100,11 @@ func TestConnect_C02_refused(t *testing.T) {
 		"proxy 200":   {proxy("200 OK"), nil, "no connection to the service"},
 		"proxy 502":   {proxy("502 Bad"), nil, "the proxy proxy.invalid:3128 responded with 502 Bad Gateway"},
 	} {
-		for _, op := range []Op{OpCreate, OpGet} {
+		ofRead := ErrRefused
+		if tc.is == nil {
+			ofRead = ErrUnavailable
+		}
+		for op, class := range map[int]error{0: ErrNotSent, 2: ofRead} {
 			synctest.Test(t, func(t *testing.T) {
 				dials := 0
 				var all sync.WaitGroup
@@ -114,39 +112,26 @@ func TestConnect_C02_refused(t *testing.T) {
 					config.Dial = func(context.Context, string, string) (net.Conn, error) {
 						dials++
 						client, server := net.Pipe()
-						all.Go(func() {
-							tc.serve(server)
-							_ = server.Close()
-						})
+						all.Go(func() { tc.serve(server); _ = server.Close() })
 						return client, nil
 					}
 				})
 				if strings.HasPrefix(name, "proxy") {
-					for _, transport := range []http.RoundTripper{c.postTransport, c.getTransport} {
-						transport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.invalid:3128", User: url.UserPassword("me", canary)})
-					}
+					through := &url.URL{Scheme: "http", Host: "proxy.invalid:3128", User: url.UserPassword("me", canary)}
+					c.postTransport.(*http.Transport).Proxy, c.getTransport.(*http.Transport).Proxy = http.ProxyURL(through), http.ProxyURL(through)
 				}
 				start := time.Now()
-				var err error
-				class := ErrNotSent
-				if op == OpCreate {
-					_, err = c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
-				} else {
-					_, err = c.ReadJob(t.Context(), "p", "job_1")
-					if class = ErrRefused; tc.is == nil {
-						class = ErrUnavailable
-					}
-				}
+				_, err := calls(c, "p", "job_1")[op](t.Context())
 				took := time.Since(start)
 				synctest.Wait() // for a dial of which nobody waits for the end
 				all.Wait()
 				if !errors.Is(err, class) || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.says) {
-					t.Errorf("%s, %s: %v, want %q", name, op, err, tc.says)
+					t.Errorf("%s, call %d: %v, want %q", name, op, err, tc.says)
 				}
 				noCanary(t, "the error", err.Error())
-				switch {
-				case tc.is != nil && (took > 20*time.Second || dials != fewestRefusals), tc.is == nil && (took < 45*time.Second || dials < 3):
-					t.Errorf("%s, %s: %d connections in %v", name, op, dials, took)
+				isTried, isRefused := took >= 45*time.Second && dials >= 3, took <= 20*time.Second && dials == fewestRefusals
+				if tc.is == nil && !isTried || tc.is != nil && !isRefused {
+					t.Errorf("%s, call %d: %d connections in %v", name, op, dials, took)
 				}
 			})
 		}
@@ -158,37 +143,40 @@ func TestConnect_C02_refused(t *testing.T) {
 func TestExchange_C05_response(t *testing.T) {
 	t.Parallel()
 	const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-	sized := func(body string, more int) faultserver.Play {
-		return faultserver.Raw(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(body)+more, body))
+	sized := func(body string, more int, plays ...func(*tls.Conn)) http.HandlerFunc {
+		return raw(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(body)+more, body), plays...)
 	}
 	chunk := fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", head, len(record), record)
 	unknown := ErrUnknownOutcome
 	for name, tc := range map[string]struct {
-		play   faultserver.Play
+		play   http.HandlerFunc
 		class  error // of a POST; nil: there is a job
 		status int
 		is     error
 	}{
 		"a BOM":              {play: sized("\ufeff"+record, 0)},
-		"no last chunk":      {play: faultserver.Raw(chunk)},
+		"no last chunk":      {play: raw(chunk)},
 		"a length too large": {play: sized(record, 1000)},
-		"a reset":            {play: func(x *faultserver.Exchange) { sized(record, 1000)(x); faultserver.Reset(x) }},
+		"a reset":            {play: sized(record, 1000, reset)},
 		"a length too small": {sized(record, -1), unknown, 200, errNoObject},
 		"cut after the id":   {sized(`{"id":"job_1","sta`, 10), unknown, 200, io.ErrUnexpectedEOF},
 		"trailing text":      {sized(record+"0", 0), unknown, 200, errNoObject},
-		"C03 end of file":    {faultserver.EOF, unknown, 0, io.EOF},
-		"C03 reset":          {faultserver.Reset, unknown, 0, syscall.ECONNRESET},
-		"C13 it trickles in": {faultserver.Slow(201, record, time.Second/10), unknown, 201, errTimeout},
+		"C03 end of file":    {raw(""), unknown, 0, io.EOF},
+		"C03 reset":          {raw("", reset), unknown, 0, syscall.ECONNRESET},
+		"C13 it trickles in": {sized("", 1000, trickle), unknown, 200, errTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, c := startServer(t, faultserver.Options{}, func(config *Config) {
-				if errors.Is(tc.is, errTimeout) {
-					config.RequestTimeout = time.Second / 2
+			posts := 0
+			c := startServer(t, "", func(w http.ResponseWriter, r *http.Request) {
+				if _, _ = io.ReadAll(r.Body); r.Method == http.MethodPost {
+					posts++
 				}
+				tc.play(w, r)
 			})
-			s.Always(faultserver.Create, tc.play)
-			s.Always(faultserver.Get, tc.play)
+			if errors.Is(tc.is, errTimeout) {
+				c.config.RequestTimeout = time.Second / 2
+			}
 			job, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
 			wantClass(t, job, err, tc.class, tc.status, tc.is)
 			class := tc.class
@@ -197,7 +185,7 @@ func TestExchange_C05_response(t *testing.T) {
 			}
 			job, err = c.PollJob(t.Context(), "p", "job_1")
 			wantClass(t, job, err, class, tc.status, tc.is)
-			if posts := s.Count(faultserver.Create); posts != 1 {
+			if posts != 1 {
 				t.Errorf("%d POSTs", posts)
 			}
 		})
@@ -214,21 +202,17 @@ func TestCreateJob_C15_largePrompt(t *testing.T) {
 		for name, status := range map[string]int{"413": 413, "503": 503, "reset": 0, "read": 201} {
 			t.Run(fmt.Sprintf("%d kB, %s", size>>10, name), func(t *testing.T) {
 				t.Parallel()
-				c := startHTTP2(t, "", func(w http.ResponseWriter, r *http.Request) {
+				respond := raw("")
+				if status != 0 {
+					respond = raw(fmt.Sprintf("HTTP/1.1 %d \r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", status, len(record), record))
+				}
+				c := startServer(t, "", func(w http.ResponseWriter, r *http.Request) {
 					limit := int64(1000)
 					if status == 201 {
 						limit = int64(2 * size)
 					}
 					_, _ = io.CopyN(io.Discard, r.Body, limit)
-					conn, _, err := http.NewResponseController(w).Hijack()
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					defer func() { _ = conn.Close() }()
-					if status != 0 {
-						_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d \r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", status, len(record), record)
-					}
+					respond(w, r)
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()

@@ -5,6 +5,7 @@ package agentapi
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"net"
@@ -21,7 +22,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // canary is a key that no output may show.
@@ -49,21 +49,8 @@ func newClient(t testing.TB, base string, change ...func(*Config)) *Client {
 	return c
 }
 
-// startServer returns a server whose every answer is a job record, and a client that trusts it.
-func startServer(t testing.TB, options faultserver.Options, change ...func(*Config)) (*faultserver.Server, *Client) {
-	t.Helper()
-	s := faultserver.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, record) }), options)
-	return s, newClient(t, s.URL, append([]func(*Config){func(c *Config) {
-		c.RootCAs = x509.NewCertPool()
-		c.RootCAs.AppendCertsFromPEM([]byte(s.Authority))
-		if options.InMemory {
-			c.Dial = s.Dial
-		}
-	}}, change...)...)
-}
-
-// startHTTP2 returns a client of a server that offers HTTP/2, too, below a path.
-func startHTTP2(t *testing.T, path string, handler http.HandlerFunc) *Client {
+// startServer returns a client of a server that offers HTTP/2, too, below a path.
+func startServer(t *testing.T, path string, handler http.HandlerFunc) *Client {
 	t.Helper()
 	s := httptest.NewUnstartedServer(handler)
 	s.EnableHTTP2 = true
@@ -73,6 +60,31 @@ func startHTTP2(t *testing.T, path string, handler http.HandlerFunc) *Client {
 		config.RootCAs = x509.NewCertPool()
 		config.RootCAs.AddCert(s.Certificate())
 	})
+}
+
+// raw sends exactly this, lets each play do what follows on the connection, and closes it.
+func raw(text string, plays ...func(*tls.Conn)) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, _ := http.NewResponseController(w).Hijack() // HTTP/1.1 allows it
+		_, _ = io.WriteString(conn, text)
+		for _, play := range plays {
+			play(conn.(*tls.Conn))
+		}
+		_ = conn.Close()
+	}
+}
+
+// reset ends a connection with RST instead of FIN.
+func reset(conn *tls.Conn) {
+	_ = conn.NetConn().(*net.TCPConn).SetLinger(0)
+	_ = conn.NetConn().Close()
+}
+
+// trickle sends a character now and then until the client has had enough.
+func trickle(conn *tls.Conn) {
+	for err := error(nil); err == nil; time.Sleep(50 * time.Millisecond) {
+		_, err = io.WriteString(conn, " ")
+	}
 }
 
 // answer is what the service sends back; the zero value stands for a refused connection.

@@ -11,8 +11,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 func noCanary(t testing.TB, what, text string) {
@@ -25,19 +23,16 @@ func noCanary(t testing.TB, what, text string) {
 func TestKey_printed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "https://service.invalid")
-	config := Config{Key: NewKey(canary)}
-	failure := c.newError(apiCall{op: OpCreate}, ErrRefused, &response{status: 401}, nil)
-	values := map[string]any{
-		"Key": config.Key, "*Key": &config.Key, "Config": config, "*Config": &config,
-		"Client": reflect.ValueOf(c).Elem(), "*Client": c, "Error": *failure, "*Error": failure,
-		"in a map": map[string]any{"key": config.Key}, "in a slice": []Key{config.Key},
-	}
-	for name, value := range values {
+	config, failure := c.config, c.newError(apiCall{op: OpCreate}, ErrRefused, &response{status: 401}, nil)
+	for _, value := range []any{
+		config.Key, &config.Key, config, &config, reflect.ValueOf(c).Elem(), c, *failure, failure,
+		map[string]any{"key": config.Key}, []Key{config.Key},
+	} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-			noCanary(t, name+" "+verb, fmt.Sprintf(verb, value))
+			noCanary(t, fmt.Sprintf("%T with %s", value, verb), fmt.Sprintf(verb, value))
 		}
 		text, _ := json.Marshal(value) // a Config has a function, which JSON refuses
-		noCanary(t, name+" as JSON", string(text))
+		noCanary(t, fmt.Sprintf("%T as JSON", value), string(text))
 	}
 }
 
@@ -46,30 +41,31 @@ func TestKey_echoed(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 500) + canary
 	const escaped = `\u006din\u0074_CANARY\u0037f3a9c`
-	for name, play := range map[string]faultserver.Play{
-		"text, cut":   faultserver.Answer(400, long),
-		"escaped":     faultserver.Answer(400, `{"error":"`+escaped+`"}`),
-		"within text": faultserver.Answer(400, `{"error":"{\"key\":\"\`+escaped+`\"}"}`),
-		"half a JSON": faultserver.Answer(400, `{"error":"`+escaped),
-		"an id":       faultserver.Answer(201, `{"id":"`+escaped+`"}`),
-		"error, 200":  faultserver.Answer(200, `{"error":"`+escaped+`"}`),
-		"location":    faultserver.Answer(302, "", "Location: https://x.invalid/?k="+canary),
-		"status line": faultserver.Raw("HTTP/1.1 " + canary + "\r\n\r\n"),
-		"quoted":      faultserver.Raw("HTTP/1.1 200 OK\r\n\"" + canary + "\\\r\n\r\n"), // as net/http quotes what it cannot read
+	answer := func(status int, body string) string {
+		return fmt.Sprintf("HTTP/1.1 %d \r\nContent-Length: %d\r\n\r\n%s", status, len(body), body)
+	}
+	for name, response := range map[string]string{
+		"text, cut":   answer(400, long),
+		"escaped":     answer(400, `{"error":"`+escaped+`"}`),
+		"within text": answer(400, `{"error":"{\"key\":\"\`+escaped+`\"}"}`),
+		"half a JSON": answer(400, `{"error":"`+escaped),
+		"an id":       answer(201, `{"id":"`+escaped+`"}`),
+		"error, 200":  answer(200, `{"error":"`+escaped+`"}`),
+		"location":    "HTTP/1.1 302 \r\nLocation: https://x.invalid/?k=" + canary + "\r\n\r\n",
+		"status line": "HTTP/1.1 " + canary + "\r\n\r\n",
+		"quoted":      "HTTP/1.1 200 OK\r\n\"" + canary + "\\\r\n\r\n", // as net/http quotes what it cannot read
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var logged []map[string]any
-			s, c := startServer(t, faultserver.Options{}, func(config *Config) {
-				if name == "quoted" {
-					config.Key = NewKey(`"` + canary + `\`)
-				}
-				config.Log = func(_ context.Context, fields map[string]any) { logged = append(logged, fields) }
-			})
-			s.Script(faultserver.Create, play)
+			c := startServer(t, "", raw(response))
+			if name == "quoted" {
+				c.config.Key = NewKey(`"` + canary + `\`)
+			}
+			c.config.Log = func(_ context.Context, fields map[string]any) { logged = append(logged, fields) }
 			_, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
-			if err == nil || len(logged) != 1 || s.Count(faultserver.Create) != 1 {
-				t.Fatalf("%v, %d POSTs and %d exchanges logged, want an error and 1 of each", err, s.Count(faultserver.Create), len(logged))
+			if err == nil || len(logged) != 1 {
+				t.Fatalf("%v and %d exchanges logged, want an error and 1", err, len(logged))
 			}
 			noCanary(t, "the log", fmt.Sprint(logged[0]))
 			for ; err != nil; err = errors.Unwrap(err) {

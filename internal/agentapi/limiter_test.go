@@ -6,9 +6,10 @@ package agentapi
 import (
 	"context"
 	"errors"
+	"math"
+	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,44 +19,51 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
-// Neither the rush before a 429 nor the one after its pause is wider than the slots, and
-// what waits for a slot when the pause begins waits for its end. Many 429s of one moment
-// begin one pause, the longest of those that they name. (X20)
+// Neither the rush before a 429 nor the one after its pause is wider than the slots, and what waits for a slot when the pause begins
+// waits for its end. Many 429s of one moment begin one pause, the longest of those that they name. (X20)
 func TestLimiter_first429(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		f := new(fakeService)
 		const ms = time.Millisecond
-		f.answers = append(f.answers, limited(""), limited("60"), limited("30"))
-		f.answers = append(f.answers, slices.Repeat([]answer{limited("")}, maxConcurrent-3)...)
-		f.answers = append(f.answers, accepted)
+		f := &fakeService{answers: slices.Concat(
+			[]answer{limited(""), limited("60"), limited("30")}, slices.Repeat([]answer{limited("")}, maxConcurrent-3), []answer{accepted},
+		)}
 		for i, a := range f.answers {
 			f.answers[i] = a.after(time.Second + time.Duration(i)*ms)
 		}
 		c := newFakeClient(t, f)
 		var all sync.WaitGroup
-		var recorded atomic.Int64
+		var recorders []*recorder
 		call := func(project string) {
+			r := new(recorder)
+			recorders = append(recorders, r)
 			all.Go(func() {
-				if _, err := c.CreateJob(t.Context(), project, NewJob{Prompt: "x"}, counter{&recorded}); err != nil {
+				if _, err := c.CreateJob(t.Context(), project, NewJob{Prompt: "x"}, r); err != nil {
 					t.Errorf("%s: %v", project, err)
 				}
 			})
 		}
-		wantRecorded := func(want int) {
+		wantClaimed := func(want int) { // without an outcome
 			t.Helper()
 			synctest.Wait()
-			if got := int(recorded.Load()); got != want {
-				t.Errorf("%v: %d are recorded without an outcome, want %d", time.Since(start), got, want)
+			for _, r := range recorders {
+				r.mu.Lock()
+				if len(r.calls) > 0 && r.calls[len(r.calls)-1] == "body" {
+					want--
+				}
+				r.mu.Unlock()
+			}
+			if want != 0 {
+				t.Errorf("%v: %d fewer are claimed", time.Since(start), want)
 			}
 		}
 		for range 2*maxConcurrent + 2 {
 			call("p") // the first are answered 429 at second 1, and so all are held until second 61
 		}
-		wantRecorded(maxConcurrent) // what waits for its turn is recorded nowhere
+		wantClaimed(maxConcurrent) // what waits for its turn is recorded nowhere
 		time.Sleep(55 * time.Second)
-		wantRecorded(0)
+		wantClaimed(0)
 		call("other")
 		all.Wait()
 
@@ -73,11 +81,8 @@ func TestLimiter_first429(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("POSTs (-want +got):\n%s", diff)
 		}
-		if f.dials != len(f.posts) {
-			t.Errorf("%d connections for %d POSTs: some were opened in the pause", f.dials, len(f.posts))
-		}
-		if failures := c.postLimiter("p").growth; failures != 1 {
-			t.Errorf("%d pauses, want 1", failures)
+		if failures := c.postLimiter("p").growth; failures != 1 || f.dials != len(f.posts) {
+			t.Errorf("%d pauses, want 1; %d connections for %d POSTs: some were opened in the pause", failures, f.dials, len(f.posts))
 		}
 	})
 }
@@ -116,48 +121,6 @@ func TestLimiter_pauseBegins(t *testing.T) {
 			}
 		})
 	}
-}
-
-// counter counts the claims without an outcome.
-type counter struct{ *atomic.Int64 }
-
-func (c counter) Claim() error      { c.Add(1); return nil }
-func (c counter) BeforeBody() error { return nil }
-func (c counter) Accepted(string)   { c.Add(-1) }
-func (c counter) Withdrawn()        { c.Add(-1) }
-func (c counter) Unknown()          { c.Add(-1) }
-
-func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		f := &fakeService{answers: []answer{limited("10"), limited("3600"), accepted}}
-		c := newFakeClient(t, f)
-		var all sync.WaitGroup
-		call := func(name string, limit, want time.Duration, is error) {
-			all.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), limit)
-				defer cancel()
-				_, err := c.CreateJob(ctx, "p", NewJob{Prompt: name}, new(recorder))
-				if !errors.Is(err, is) || is != nil && !errors.Is(err, ErrNotSent) {
-					t.Errorf("%s: %v, want %v", name, err, is)
-				}
-				if at := time.Since(start); at != want {
-					t.Errorf("%s ended at %v, want %v", name, at, want)
-				}
-			})
-			synctest.Wait()
-		}
-		call("patient", 2*time.Hour, 3610*time.Second, nil)
-		call("shorter than the first pause", 5*time.Second, 0, ErrPauseTooLong)
-		time.Sleep(11 * time.Second) // not while the first pause ends: two calls would be sent at once
-		call("shorter than the second", time.Minute, 11*time.Second, ErrPauseTooLong)
-		call("longer", 3*time.Hour, 3610*time.Second, nil)
-		all.Wait()
-		if len(f.posts) != 4 {
-			t.Errorf("%d POSTs, want two answered 429 and two accepted", len(f.posts))
-		}
-	})
 }
 
 // Without a Retry-After that helps, the pauses grow threefold, up to an hour: the documented limit is hourly. They shrink again
@@ -216,4 +179,48 @@ func TestLimiter_lateResponse(t *testing.T) {
 			t.Errorf("the second pause is %v, want at least 15s", pause)
 		}
 	})
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // the clock stands still
+		date := func(d time.Duration) string { return time.Now().UTC().Add(d).Format(http.TimeFormat) }
+		for name, tc := range map[string]struct {
+			value, date string
+			want        time.Duration
+		}{
+			"none":                  {},
+			"seconds":               {value: "120", want: 2 * time.Minute},
+			"fraction":              {value: "1.5", want: 1500 * time.Millisecond},
+			"negative":              {value: "-5"},
+			"other notations":       {value: "1e3"},
+			"a unit":                {value: "30m"},
+			"infinite":              {value: "Inf"},
+			"huge":                  {value: "99999999999999999999", want: 365 * 24 * time.Hour},
+			"date":                  {value: date(90 * time.Second), want: 90 * time.Second},
+			"past date":             {value: date(-time.Hour)},
+			"far date":              {value: "Fri, 31 Dec 9999 23:59:59 GMT", want: math.MaxInt64},
+			"P12 date, clock ahead": {value: date(time.Hour + time.Minute), date: date(time.Hour), want: time.Minute},
+		} {
+			if got := retryAfter(http.Header{"Retry-After": {tc.value}, "Date": {tc.date}}); got != tc.want {
+				t.Errorf("%s: %v, want %v", name, got, tc.want)
+			}
+		}
+	})
+}
+
+// A pause is anywhere below its ceiling, so that many callers do not retry at once.
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	for attempt, ceiling := range map[int]time.Duration{
+		0: 500 * time.Millisecond, 1: time.Second, 4: 8 * time.Second, 5: retryCap, 63: retryCap, 1 << 40: retryCap,
+	} {
+		var pauses []time.Duration
+		for range 500 {
+			pauses = append(pauses, backoff(attempt))
+		}
+		if low, high := slices.Min(pauses), slices.Max(pauses); low <= 0 || low > ceiling/10 || high < ceiling*9/10 || high > ceiling+time.Millisecond {
+			t.Errorf("backoff(%d) is between %v and %v, want between 0 and %v", attempt, low, high, ceiling)
+		}
+	}
 }

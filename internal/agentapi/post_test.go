@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,7 @@ func TestCreateJob(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answers       []answer
 		cancel, grace int   // seconds; 0: none
+		limit         int   // seconds, of the call's context; 0: none
 		class, is     error // nil: accepted
 		status        int
 		lo, hi        float64 // seconds that it takes; hi 0: lo
@@ -52,15 +54,18 @@ func TestCreateJob(t *testing.T) {
 		"a 429, then lost":     {answers: all(limited("1"), lost), class: unknown, lo: 61, dials: 2, posts: 2},
 		"a 429, then not sent": {answers: all(limited("1"), refused), class: notSent, status: 429, lo: 51, hi: 61, dials: 9, most: 61, posts: 1},
 
+		"C09 a long pause": {answers: all(limited("3600")), limit: 60, class: notSent, is: ErrPauseTooLong, status: 429, dials: 1, posts: 1},
+
 		"before the call": {answers: all(accepted), cancel: now, class: notSent, is: cause},
 		"while dialling":  {answers: all(hanging), cancel: 1, class: notSent, is: cause, lo: 1, dials: 1},
 		"as it connects":  {answers: all(tooLate), cancel: 1, class: notSent, is: cause, lo: 1, dials: 1},
 		"X03 in a pause":  {answers: all(limited("3600")), cancel: 60, class: notSent, is: cause, status: 429, lo: 60, dials: 1, posts: 1},
 		"in flight":       {answers: all(slow), cancel: 1, lo: 4, dials: 1, posts: 1},
 		"in flight, lost": {answers: all(lost), cancel: 1, class: unknown, is: errTimeout, lo: 60, dials: 1, posts: 1},
-		"grace":           {answers: all(slow), cancel: 1, grace: 5, lo: 4, dials: 1, posts: 1},
-		"grace, too late": {answers: all(lost), cancel: 1, grace: 5, class: unknown, is: errStopped, lo: 6, dials: 1, posts: 1},
-		"grace, timeout":  {answers: all(lost), cancel: 20, grace: 5, class: unknown, is: errStopped, lo: 25, dials: 1, posts: 1},
+		// A deadline of the call ends no grace.
+		"grace":           {answers: all(slow), cancel: 1, grace: 5, limit: 10, lo: 4, dials: 1, posts: 1},
+		"grace, too late": {answers: all(lost), cancel: 1, grace: 5, limit: 10, class: unknown, is: errStopped, lo: 6, dials: 1, posts: 1},
+		"grace, timeout":  {answers: all(lost), cancel: 20, grace: 5, limit: 10, class: unknown, is: errStopped, lo: 25, dials: 1, posts: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,9 +77,12 @@ func TestCreateJob(t *testing.T) {
 				} else if tc.cancel > 0 {
 					time.AfterFunc(time.Duration(tc.cancel)*time.Second, func() { cancel(cause) })
 				}
-				if tc.grace > 0 { // a deadline of the call ends no grace
+				if tc.grace > 0 {
+					ctx = WithGrace(ctx, time.Duration(tc.grace)*time.Second)
+				}
+				if tc.limit > 0 {
 					var end context.CancelFunc
-					ctx, end = context.WithTimeout(WithGrace(ctx, time.Duration(tc.grace)*time.Second), 10*time.Second)
+					ctx, end = context.WithTimeout(ctx, time.Duration(tc.limit)*time.Second)
 					defer end()
 				}
 				f := &fakeService{answers: tc.answers}
@@ -101,36 +109,31 @@ type recorder struct {
 	refuses error
 	latency time.Duration // of a claim
 	marking time.Duration // how long the first BeforeBody takes
-	calls   []string
+
+	mu    sync.Mutex
+	calls []string
+}
+
+func (r *recorder) note(call string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, call)
 }
 
 func (r *recorder) Claim() error {
-	r.calls = append(r.calls, "claim")
+	r.note("claim")
 	time.Sleep(r.latency)
 	return r.refuses
 }
 func (r *recorder) BeforeBody() error {
-	r.calls = append(r.calls, "body")
+	r.note("body")
 	time.Sleep(r.marking)
 	r.marking = 0
 	return nil
 }
-func (r *recorder) Accepted(id string) { r.calls = append(r.calls, "accepted "+id) }
-func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
-func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
-
-// A mark that takes longer than a request may take is not followed by a body, so the request is sent again.
-func TestCreateJob_slowMark(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f, r := &fakeService{answers: []answer{accepted}}, &recorder{marking: time.Hour}
-		_, err := newFakeClient(t, f).CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, r)
-		want := []string{"claim", "body", "withdrawn", "claim", "body", "accepted job_1"}
-		if diff := cmp.Diff(want, r.calls); diff != "" || err != nil || len(f.posts) != 1 {
-			t.Errorf("%v, %d POSTs, calls (-want +got):\n%s", err, len(f.posts), diff)
-		}
-	})
-}
+func (r *recorder) Accepted(id string) { r.note("accepted " + id) }
+func (r *recorder) Withdrawn()         { r.note("withdrawn") }
+func (r *recorder) Unknown()           { r.note("unknown") }
 
 type panicking struct{ *recorder }
 
@@ -167,16 +170,15 @@ func TestDelivery_ended(t *testing.T) {
 
 // What is recorded is recorded before it is logged: a panic of the log loses nothing. Calls that fail or panic free
 // their turns: else they would stall a project for good. The log has what neither the HTTP status nor the state shows: the
-// reason in a response that is no record, and each status of a job (P01). Red without: the deferred release.
+// reason in a response that is no record, and each status of a job (P01). A mark that takes longer than a request may take is not
+// followed by a body, so the request is sent again. Red without: the deferred release.
 func TestCreateJob_recorder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeService{answers: []answer{accepted}}
 		r := &recorder{refuses: errors.New("not now")}
-		var logged map[string]any
 		c := newFakeClient(t, f, func(config *Config) {
 			config.Log = func(_ context.Context, fields map[string]any) {
-				logged = fields
 				r.calls = append(r.calls, fmt.Sprint("logged ", fields["status"], ", ", fields["job_status"], ", ", fields["pause_ms"], ", ", fields["error"]))
 			}
 		})
@@ -198,8 +200,8 @@ func TestCreateJob_recorder(t *testing.T) {
 			t.Errorf("%d POSTs without a record", len(f.posts))
 		}
 		odd, failed := answer{status: 200, body: `{"id":"job_1","status":"cancelled\u001b"}`}, answer{status: 200, body: `{"error":"out of \u0073ervice"}`}
-		f.dials, f.answers = 0, []answer{{}, limited("1"), accepted, {status: 500, body: "EOF"}, failed, {status: 400}, failed, odd}
-		r.calls, r.refuses, r.latency = nil, nil, time.Hour // longer than a request may take
+		f.dials, f.answers = 0, []answer{accepted, {}, limited("1"), accepted, {status: 500, body: "EOF"}, failed, {status: 400}, failed, odd}
+		r.calls, r.refuses, r.latency, r.marking = nil, nil, time.Hour, time.Hour // longer than a request may take
 		for _, want := range []error{nil, ErrUnknownOutcome, ErrUnknownOutcome, ErrRefused} {
 			if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, r); !errors.Is(err, want) {
 				t.Errorf("%v, want %v", err, want)
@@ -208,15 +210,9 @@ func TestCreateJob_recorder(t *testing.T) {
 		if _, err := c.PollJob(t.Context(), "p", "job_1"); err != nil {
 			t.Error(err)
 		}
-		whole := map[string]any{
-			"operation": "get job", "method": "GET", "url": "https://service.invalid/v2/agent/p/job/job_1", "request_bytes": 0,
-			"status": 200, "response_bytes": len(odd.body), "duration_ms": int64(0), "job_status": `cancelled\u001b`,
-		}
-		if diff := cmp.Diff(whole, logged); diff != "" {
-			t.Errorf("the last line of the log (-want +got):\n%s", diff)
-		}
 		const reason = "the service responded with 200 OK: the response contains no usable job id" // without what the service says
 		want := []string{
+			"claim", "body", "withdrawn", "logged 0, <nil>, <nil>, create job: no complete response within the request timeout",
 			"logged 0, <nil>, <nil>, create job: no connection to the service: dial: connection refused", // what was not sent needs no record
 			"claim", "body", "withdrawn", "logged 429, <nil>, 1000, create job: the service responded with 429 Too Many Requests",
 			"claim", "body", "accepted job_1", "logged 201, active, <nil>, <nil>",

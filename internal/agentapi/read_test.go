@@ -109,13 +109,13 @@ func TestRead(t *testing.T) {
 				if (job == nil) != (tc.is != nil) || !errors.Is(err, tc.is) || took < tc.lo || took > tc.hi {
 					t.Errorf("%v, %v after %v, want %v after %v to %v", job, err, took, tc.is, tc.lo, tc.hi)
 				}
-				if failure, _ := errors.AsType[*Error](err); name == "never a connection" && failure.Lasted.Round(s) != took.Round(s) {
+				failure, _ := errors.AsType[*Error](err)
+				switch {
+				case name == "never a connection" && failure.Lasted.Round(s) != took.Round(s):
 					t.Errorf("tried for %v, want %v", failure.Lasted, took)
-				}
-				if failure, _ := errors.AsType[*Error](err); errors.Is(tc.is, ErrPauseTooLong) && failure.StatusCode != http.StatusTooManyRequests {
+				case errors.Is(tc.is, ErrPauseTooLong) && failure.StatusCode != http.StatusTooManyRequests:
 					t.Errorf("%v, want the 429", err)
-				}
-				if errors.Is(tc.is, ErrUnavailable) && errors.Is(err, ErrNotFound) {
+				case errors.Is(tc.is, ErrUnavailable) && errors.Is(err, ErrNotFound):
 					t.Errorf("%v passes for a job that is gone", err)
 				}
 				if tc.requests != 0 && f.dials != tc.requests {
@@ -195,12 +195,12 @@ func TestReadJob_persisted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		failing     *fakeService
 		first, next time.Duration // how long a read lasts
-		forgotten   bool          // after a success
+		after       time.Duration // a success
 	}{
-		"no connection": {&fakeService{answers: []answer{{}}}, downTime, 0, true},
-		"no response":   {&fakeService{answers: []answer{accepted.after(time.Hour)}}, downTime, againTime, true},
-		"401":           {&fakeService{answers: []answer{{status: 401}}}, refusedTime, 0, true},
-		"404":           {&fakeService{answers: []answer{{status: 404}}}, refusedTime, 0, false},
+		"no connection": {&fakeService{answers: []answer{{}}}, downTime, 0, downTime},
+		"no response":   {&fakeService{answers: []answer{accepted.after(time.Hour)}}, downTime, againTime, downTime},
+		"401":           {&fakeService{answers: []answer{{status: 401}}}, refusedTime, 0, refusedTime},
+		"404":           {&fakeService{answers: []answer{{status: 404}}}, refusedTime, 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newFakeClient(t, tc.failing, func(config *Config) { config.RequestTimeout = time.Hour })
@@ -221,11 +221,7 @@ func TestReadJob_persisted(t *testing.T) {
 			read(tc.failing, tc.next)
 			read(tc.failing, tc.next)
 			read(healthy, 0)
-			if tc.forgotten {
-				read(tc.failing, tc.first)
-			} else {
-				read(tc.failing, tc.next)
-			}
+			read(tc.failing, tc.after)
 		})
 	}
 }

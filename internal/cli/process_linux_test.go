@@ -5,32 +5,29 @@ package cli
 
 import (
 	"errors"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/fstest"
 )
 
-// What a process cannot find out, because it has no free file descriptor, does not end a wait.
-func TestThis_noFileDescriptor(t *testing.T) {
+// What a process cannot find out, because it has no free file descriptor, does not end a wait. What /proc does not show may exist: it
+// can hide the processes of other users, for which process 0 stands.
+func TestThis_unknown(t *testing.T) {
+	if start, err := startTime(0); err == nil {
+		t.Errorf("hidden: start time %q without an error", start)
+	}
 	child, _, _ := startChild(t, "plugin")
 	process, alive := This(), sender(t, child)
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Max: limit.Max}); err != nil {
+	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
+	if err = errors.Join(err, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Max: limit.Max})); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) })
-	if process.CLIEnded() {
-		t.Error("the CLI counts as ended")
-	}
-	if process.Ended(alive) {
-		t.Error("a running process counts as ended")
-	}
-	if start, err := startTime(alive.PID); err == nil {
-		t.Errorf("start time %q without an error", start)
+	if start, err := startTime(alive.PID); err == nil || process.CLIEnded() || process.Ended(alive) {
+		t.Errorf("start time %q, %v; the CLI, or a running process, counts as ended", start, err)
 	}
 }
 
@@ -40,26 +37,18 @@ func TestReadBootID(t *testing.T) {
 		{"boot", "pid:[1]", "bootpid:[1]"}, {"boot", "", ""}, {"", "pid:[1]", ""},
 	} {
 		proc := t.TempDir()
-		random, namespaces := filepath.Join(proc, "sys/kernel/random"), filepath.Join(proc, "self/ns")
-		err := errors.Join(os.MkdirAll(random, 0o700), os.MkdirAll(namespaces, 0o700))
+		files := fstest.MapFS{}
 		if test.boot != "" {
-			err = errors.Join(err, os.WriteFile(filepath.Join(random, "boot_id"), []byte(test.boot), 0o600))
+			files["sys/kernel/random/boot_id"] = &fstest.MapFile{Data: []byte(test.boot)}
 		}
 		if test.namespace != "" {
-			err = errors.Join(err, os.Symlink(test.namespace, filepath.Join(namespaces, "pid")))
+			files["self/ns/pid"] = &fstest.MapFile{Data: []byte(test.namespace), Mode: fs.ModeSymlink}
 		}
-		if err != nil {
+		if err := os.CopyFS(proc, files); err != nil {
 			t.Fatal(err)
 		}
 		if got := readBootID(proc); got != test.want {
 			t.Errorf("%+v: %q", test, got)
 		}
-	}
-}
-
-// What /proc does not show may exist: it can hide the processes of other users. Process 0 stands for one that it does not show.
-func TestStartTime_hidden(t *testing.T) {
-	if start, err := startTime(0); err == nil {
-		t.Errorf("start time %q without an error", start)
 	}
 }

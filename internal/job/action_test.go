@@ -5,6 +5,7 @@ package job_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,6 @@ import (
 type actionCase struct {
 	name   string
 	config attrs
-	kind   simulator.Kind
 	jobID  string // the one that the message is for; empty for a start
 }
 
@@ -33,14 +33,14 @@ func eachAction(t *testing.T, script simulator.Script, test func(t *testing.T, s
 	t.Helper()
 	t.Run("start", func(t *testing.T) {
 		harness.Bubble(t, harness.Always(script), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
-			test(t, s, c, actionCase{"agent_start_job", attrs{"prompt": "write"}, simulator.KindCreate, ""})
+			test(t, s, c, actionCase{"agent_start_job", attrs{"prompt": "write"}, ""})
 			s.Sent(t, 1, 0)
 		})
 	})
 	t.Run("message", func(t *testing.T) {
 		harness.Bubble(t, harness.Always(script), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
 			id := ended(s)
-			test(t, s, c, actionCase{"agent_send_message", attrs{"prompt": "write", "job_id": id}, simulator.KindMessage, id})
+			test(t, s, c, actionCase{"agent_send_message", attrs{"prompt": "write", "job_id": id}, id})
 			s.Sent(t, 0, 1)
 		})
 	})
@@ -102,7 +102,7 @@ func TestAction_ends(t *testing.T) {
 					want = append(want, "Job ID finished with the status "+test.end)
 				}
 				if test.poll != 0 {
-					s.Wire.Always(faultserver.Get, faultserver.Answer(test.poll, ""))
+					s.Wire.Break(http.MethodGet, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(test.poll) })
 				}
 				progress, diags := c.Invoke(t.Context(), a.name, fakecli.With(a.config, test.config))
 				id := s.OnlyJob(t).ID
@@ -150,7 +150,7 @@ func TestAction_M02_notSeenActive(t *testing.T) {
 // Red without: WithGrace.
 func TestAction_notAccepted(t *testing.T) {
 	for name, test := range map[string]struct {
-		play faultserver.Play
+		play http.HandlerFunc
 		took time.Duration
 		says []string // TARGET is where the prompt goes
 	}{
@@ -158,16 +158,18 @@ func TestAction_notAccepted(t *testing.T) {
 			faultserver.EOF, 0, []string{"ERROR: Outcome of ", "The prompt was sent to TARGET, and no", "Running the action again sends it again."},
 		},
 		"A04 no response within five seconds after Ctrl-C": {
-			faultserver.Slow(201, "{}", time.Minute), 6 * time.Second, []string{"ERROR: Outcome of ", "interrupted", "Running the action again sends it again."},
+			func(http.ResponseWriter, *http.Request) { time.Sleep(time.Minute) }, 6 * time.Second, []string{"ERROR: Outcome of ", "interrupted", "Running the action again sends it again."},
 		},
 		"refused": {
-			faultserver.Answer(404, `{"error":"no such thing"}`), 0,
+			func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, `{"error":"no such thing"}`, http.StatusNotFound)
+			}, 0,
 			[]string{"The service refused the prompt for TARGET,", "no such thing", "Once that is fixed, run the action again", "project_id"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-				s.Wire.Script(faultserver.Kind(a.kind), faultserver.Effect(test.play)) // the simulator counts it
+				s.Wire.Break(http.MethodPost, test.play)
 				ctx, stop := context.WithCancel(t.Context())
 				time.AfterFunc(time.Second, stop)
 				start := time.Now()

@@ -73,7 +73,7 @@ func (g *game) join(run int, rate float64) *player {
 	p.store.Local, p.store.Fault, p.store.Delay = g.isLocal, p.fault, time.Duration(p.under(5000))*time.Millisecond
 	p.Client = agentapi.New(agentapi.Config{
 		BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"}, Key: agentapi.NewKey("key"), RequestTimeout: time.Second, MaxPollsPerSecond: 1,
-		Dial: faultserver.New(g.t, p, faultserver.Options{InMemory: true}).Dial,
+		Dial: faultserver.New(g.t, p).Dial,
 	})
 	return p
 }

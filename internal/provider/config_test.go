@@ -187,84 +187,62 @@ func TestUnknownSettings_I06(t *testing.T) {
 //
 // Red without: origin in each of them, ParseURL in providerModel.journal, ValidID in its look at AGENT_JOURNAL_FORGET.
 func TestInvalidProviderConfiguration(t *testing.T) {
-	good := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey}
-	type mistake struct {
-		attribute string
-		value     any
-		want      string
-	}
-	mistakes := map[string][]mistake{
-		"I03": {{"project_id", "a/b", "Invalid id"}},
-		"I04": {
-			{"admin_key", "", "Invalid admin key"}, {"admin_key", " \t", "Invalid admin key"},
-			{"admin_key", `"` + harness.CanaryKey + `"`, "quotation mark"},
-			{"admin_key", "Bearer " + harness.CanaryKey, `"Bearer": remove that`},
-			{"admin_key", harness.CanaryKey + "\n", "trimspace"},
-		},
-		"I05": {
-			{"base_url", "127.0.0.1:8787", "absolute"},
-			{"base_url", "https://user:" + harness.CanaryKey + "@api.example.com", "user name or password"},
-			{"base_url", "https://api.example.com\n", "line break"},
-			{"base_url", harness.CanaryKey, "absolute"},
-		},
-		"others": {
-			{"journal", attrs{"url": "relative/" + harness.CanaryKey}, "Invalid journal URL"},
-			{"journal", attrs{"url": "s3://bucket?endpoint=https://a:" + harness.CanaryKey + "@example.com"}, "Invalid journal URL"},
-			{"request_timeout", "0s", "at least 1s"},
-			{"request_timeout", "60", "duration"},
-			{"poll", attrs{"min_interval": "10s", "max_interval": "1s"}, "The shortest interval (10s) must not be longer than max_interval (1s);"},
-			{"poll", attrs{"min_interval": "9ms"}, "at least 10ms"},
-			{"poll", attrs{"min_interval": "10ms", "max_interval": "9ms"}, "at least 10ms"},
-			{"poll", attrs{"max_per_second": 0}, "at least 1"},
-			{"max_new_jobs", -1, "at least 0"},
-			{"max_messages", -1, "at least 0"},
-			{"ca_certificates_pem", "no", "PEM"},
-		},
-	}
-	for _, key := range []string{"mint_\n" + harness.CanaryKey, "\x1b" + harness.CanaryKey, harness.CanaryKey + " x", harness.CanaryKey + "é", harness.CanaryKey + "\x7f"} {
-		mistakes["I04"] = append(mistakes["I04"], mistake{"admin_key", key, "Invalid admin key"})
-	}
-	for _, url := range []string{
-		"", "api.example.com", "//api.example.com", "https://", "ftp://api.example.com", "https://user@api.example.com",
-		"https://api.example.com/?key=" + harness.CanaryKey, "https://api.example.com/?", "https://api.example.com/#" + harness.CanaryKey, "https://api.example.com/#",
-		"http://api.example.com", "http://10.0.0.1", "http://localhost.example.com", "http://localhost.", "http://LocalHost", "http://127.0.0.1.", "https://api.example.com/\x7f",
-	} {
-		mistakes["I05"] = append(mistakes["I05"], mistake{"base_url", url, "Invalid base URL"})
-	}
-	// Without a provider block, the error must name where a bad value comes from.
-	mistakes["environment"] = []mistake{
-		{"base_url", "https://api.example.com\n", "Invalid base URL"},
-		{"admin_key", harness.CanaryKey + "\r", "Invalid admin key"},
-		{"project_id", "a b", "Invalid id"},
-		{"journal url", "relative/" + harness.CanaryKey, "Invalid journal URL"},
-		{"journal forget", "aaaaaaaaaaaaaaaa, b", `AGENT_JOURNAL_FORGET contains "b"`},
-	}
-	for _, number := range []string{"-1", "+1", "1.5", " 1", "many", "9223372036854775808"} {
-		want := ` is "` + number + `". It must be a whole number`
-		mistakes["environment"] = append(mistakes["environment"], mistake{"max_new_jobs", number, want}, mistake{"max_messages", number, want})
-	}
-	for row, mistakes := range mistakes {
-		for _, m := range mistakes {
-			t.Run(fmt.Sprintf("%s %s %q", row, m.attribute, m.value), func(t *testing.T) {
-				config, origin := fakecli.With(good, attrs{m.attribute: m.value}), ""
-				if row == "environment" {
+	const key, environment = harness.CanaryKey, "environment"
+	good := attrs{"base_url": "https://api.example.com", "admin_key": key}
+	bad := func(row, attribute, want string, values ...any) {
+		for _, value := range values {
+			t.Run(fmt.Sprintf("%s %s %q", row, attribute, value), func(t *testing.T) {
+				config, origin := fakecli.With(good, attrs{attribute: value}), ""
+				if row == environment { // without a provider block, the error must name where a bad value comes from
 					t.Setenv("AGENT_BASE_URL", "https://api.example.com")
-					t.Setenv("AGENT_ADMIN_KEY", harness.CanaryKey)
-					variable := "AGENT_" + strings.ToUpper(strings.ReplaceAll(m.attribute, " ", "_"))
-					t.Setenv(variable, m.value.(string))
+					t.Setenv("AGENT_ADMIN_KEY", key)
+					variable := "AGENT_" + strings.ToUpper(strings.ReplaceAll(attribute, " ", "_"))
+					t.Setenv(variable, value.(string))
 					config, origin = attrs{"max_new_jobs": 1, "max_messages": 1}, "environment variable "+variable
 				}
 				diags := fakecli.CheckProvider(t, config)
 				got := fakecli.Text(diags)
-				harness.Contains(t, got, "ERROR: ", m.want, origin)
-				if _, isBlock := m.value.(attrs); !isBlock {
-					fakecli.WantPath(t, diags, strings.Fields(m.attribute)...)
+				harness.Contains(t, got, "ERROR: ", want, origin)
+				if _, isBlock := value.(attrs); !isBlock {
+					fakecli.WantPath(t, diags, strings.Fields(attribute)...)
 				}
-				if strings.Contains(got, harness.CanaryKey) || origin == "" && strings.Contains(got, "environment variable") {
+				if strings.Contains(got, key) || origin == "" && strings.Contains(got, "environment variable") {
 					t.Errorf("the key is shown, or another origin: %s", got)
 				}
 			})
 		}
+	}
+	bad("I03", "project_id", "Invalid id", "a/b")
+	bad("I04", "admin_key", "Invalid admin key", "", " \t", "mint_\n"+key, "\x1b"+key, key+" x", key+"é", key+"\x7f")
+	bad("I04", "admin_key", "quotation mark", `"`+key+`"`)
+	bad("I04", "admin_key", `"Bearer": remove that`, "Bearer "+key)
+	bad("I04", "admin_key", "trimspace", key+"\n")
+	bad("I05", "base_url", "absolute", "127.0.0.1:8787", key)
+	bad("I05", "base_url", "user name or password", "https://user:"+key+"@api.example.com")
+	bad("I05", "base_url", "line break", "https://api.example.com\n")
+	bad(
+		"I05", "base_url", "Invalid base URL", "", "api.example.com", "//api.example.com", "https://", "ftp://api.example.com",
+		"https://user@api.example.com", "https://api.example.com/?key="+key, "https://api.example.com/?", "https://api.example.com/#"+key,
+		"https://api.example.com/#", "http://api.example.com", "http://10.0.0.1", "http://localhost.example.com", "http://localhost.",
+		"http://LocalHost", "http://127.0.0.1.", "https://api.example.com/\x7f",
+	)
+	bad("others", "journal", "Invalid journal URL", attrs{"url": "relative/" + key}, attrs{"url": "s3://bucket?endpoint=https://a:" + key + "@example.com"})
+	bad("others", "request_timeout", "at least 1s", "0s", "60")
+	bad("others", "poll", "The shortest interval (10s) must not be longer than max_interval (1s);", attrs{"min_interval": "10s", "max_interval": "1s"})
+	bad("others", "poll", "at least 10ms", attrs{"min_interval": "9ms"}, attrs{"min_interval": "10ms", "max_interval": "9ms"})
+	bad("others", "poll", "at least 1", attrs{"max_per_second": 0})
+	bad("others", "max_new_jobs", "at least 0", -1)
+	bad("others", "max_messages", "at least 0", -1)
+	bad("others", "ca_certificates_pem", "PEM", "no")
+	bad(environment, "base_url", "Invalid base URL", "https://api.example.com\n")
+	bad(environment, "admin_key", "Invalid admin key", key+"\r")
+	bad(environment, "project_id", "Invalid id", "a b")
+	bad(environment, "journal url", "Invalid journal URL", "relative/"+key)
+	bad(environment, "journal forget", `AGENT_JOURNAL_FORGET contains "b"`, "aaaaaaaaaaaaaaaa, b")
+	for _, number := range []string{"-1", "+1", "1.5", " 1", "many", "9223372036854775808"} {
+		want := ` is "` + number + `". It must be a whole number`
+		bad(environment, "max_new_jobs", want, number)
+		bad(environment, "max_messages", want, number)
 	}
 	good["journal"] = attrs{"enabled": false} // which needs no URL
 	t.Setenv("AGENT_JOURNAL_URL", "relative")

@@ -19,77 +19,47 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// stateName is what a local state needs to keep its journal in a named folder.
-const stateName = "?state=a"
-
-// A folder that is not the default one must exist, because it may be on a volume that is not mounted (G6).
+// The place is that of the attribute, or else of the variable, or else the default one. A plan and an apply each warn once that the
+// journal goes with a runner, and only where something is sent.
 //
-// Red without: orEnv and its order in providerModel.journal; makeDir in the store.
+// Red without: orEnv and its order in providerModel.journal.
 func TestWhereTheJournalIs(t *testing.T) {
-	root := t.TempDir()
-	t.Chdir(root)
-	byDefault, variable, attribute := filepath.Join(root, ".agent-journal"), filepath.Join(root, "variable"), filepath.Join(root, "attribute")
-	for _, folder := range []string{variable, attribute} {
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, test := range map[string]struct {
-		journal  any
-		variable string
-		want     string // empty: nowhere
-	}{
-		"default":                 {nil, "", byDefault},
-		"variable, empty block":   {attrs{}, variable + stateName, variable},
-		"attribute over variable": {attrs{"url": attribute + stateName}, variable, attribute},
-		"disabled, variable":      {attrs{"enabled": false}, variable + stateName, ""},
-	} {
-		t.Setenv("AGENT_JOURNAL_URL", test.variable)
-		config := fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"journal": test.journal})
-		c := fakecli.New(t, config)
-		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("run")}), config)
-		if diags := c.Run(t.Context(), attrs{"prompt": "write"}); fakecli.Failed(diags) {
-			t.Fatal(fakecli.Text(diags))
-		}
-		records, _ := filepath.Glob(filepath.Join(root, "*", "*", "a-*"))
-		got := ""
-		for _, record := range records {
-			got += filepath.Dir(filepath.Dir(record))
-			_ = os.RemoveAll(record)
-		}
-		if got != test.want {
-			t.Errorf("%s: records in %q, want one in %q", name, got, test.want)
-		}
-	}
-}
-
-// A plan and an apply each warn once that the journal goes with a runner, and only where something is sent.
-func TestJournalOnRunner(t *testing.T) {
-	const onRunner = "Journal on the runner's disk"
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	bucket := httptest.NewServer(&fakes3.Server{Objects: map[string][]byte{}})
 	defer bucket.Close()
+	root := t.TempDir()
+	folder := func(name string) string { // a local state needs a name to keep its journal there
+		if err := os.MkdirAll(filepath.Join(root, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(root, name) + "?state=a"
+	}
+	const byDefault, nowhere = ".agent-journal", ""
 	for _, test := range []struct {
 		name, variable, command string
-		journal                 attrs
-		sent                    bool // by an earlier run: the jobs that are planned
-		want                    int
+		journal                 attrs  // besides AGENT_JOURNAL_URL, if it is not nil
+		sent                    bool   // by an earlier run: the jobs that are planned
+		place                   string // of the records
+		warns                   int
 	}{
-		{name: "laptop", command: "apply"},
-		{name: "runner", variable: "CI", command: "plan", want: 1},
-		{name: "Jenkins", variable: "JENKINS_URL", command: "apply", want: 1},
-		{name: "command line that cannot be read", variable: "CI", want: 1},
-		{name: "nothing to send", variable: "CI", command: "apply", sent: true},
-		{name: "a folder of its own", variable: "CI", command: "apply", journal: attrs{"url": t.TempDir() + stateName}},
+		{name: "laptop", command: "apply", place: byDefault},
+		{name: "runner", variable: "CI", command: "plan", warns: 1},
+		{name: "Jenkins", variable: "JENKINS_URL", command: "apply", place: byDefault, warns: 1},
+		{name: "command line that cannot be read", variable: "CI", warns: 1},
+		{name: "nothing to send", variable: "CI", command: "apply", sent: true, place: byDefault},
+		{name: "variable, empty block", variable: "CI", command: "apply", journal: attrs{}, place: "variable"},
+		{name: "attribute over variable", variable: "CI", command: "apply", journal: attrs{"url": folder("attribute")}, place: "attribute"},
 		{name: "a bucket", variable: "CI", command: "apply", journal: attrs{"url": "s3://bucket/a?region=r&state=a&endpoint=" + bucket.URL}},
-		{name: "no journal", variable: "CI", command: "apply", journal: attrs{"enabled": false}},
+		{name: "no journal", variable: "CI", command: "apply", journal: attrs{"enabled": false}, place: nowhere},
 		{name: "a test, which nothing follows", variable: "CI", command: "test"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			s := harness.NewService(t, nil)
-			config := fakecli.With(s.Attrs(), attrs{"journal": test.journal})
+			t.Chdir(root)
+			if test.journal != nil {
+				t.Setenv("AGENT_JOURNAL_URL", folder("variable"))
+			}
+			config := fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"journal": test.journal})
 			r, job := &fakecli.Run{State: fakecli.State{}}, attrs{"name": "first", "prompt": "write"}
 			jobs := []fakecli.Resource{{Address: "first", Config: job}, {Address: "second", Config: fakecli.With(job, attrs{"name": "second"})}}
 			connect := func() {
@@ -116,9 +86,18 @@ func TestJournalOnRunner(t *testing.T) {
 			if fakecli.Failed(diags) {
 				t.Error(fakecli.Text(diags))
 			}
-			diags = slices.DeleteFunc(diags, func(d *tfprotov6.Diagnostic) bool { return d.Summary != onRunner })
-			if len(diags) != test.want {
-				t.Errorf("%d warnings, want %d", len(diags), test.want)
+			diags = slices.DeleteFunc(diags, func(d *tfprotov6.Diagnostic) bool { return d.Summary != "Journal on the runner's disk" })
+			if len(diags) != test.warns {
+				t.Errorf("%d warnings, want %d", len(diags), test.warns)
+			}
+			place := nowhere
+			records, _ := filepath.Glob("*/*/first-*")
+			for _, record := range records {
+				place += filepath.Dir(filepath.Dir(record))
+				_ = os.RemoveAll(filepath.Dir(record))
+			}
+			if place != test.place {
+				t.Errorf("records in %q, want one in %q", place, test.place)
 			}
 		})
 	}

@@ -23,37 +23,17 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
-// What is not known to have had no effect may have had one, and is not sent again.
-func TestOutcome(t *testing.T) {
-	for err, want := range map[error]Outcome{
-		nil: {Result: Accepted, JobID: "NEW"},
-		&agentapi.Error{Class: agentapi.ErrNotSent}:        {Result: NoEffect},
-		&agentapi.Error{Class: agentapi.ErrRefused}:        {Result: NoEffect},
-		&agentapi.Error{Class: agentapi.ErrUnknownOutcome}: {Result: Unknown, JobID: "J"},
-		io.EOF: {Result: Unknown, JobID: "J"},
-	} {
-		o := new(Sender{Journal: journal.InMemory()}).Begin(t.Context(), Request{Wanted: journal.Wanted{JobID: "J"}})
-		if got := o.outcome(&agentapi.Job{ID: "NEW"}, err); got.Result != want.Result || got.JobID != want.JobID {
-			t.Errorf("%v: %+v, want %+v", err, got, want)
-		}
-	}
-}
-
 // A store that cannot be relied on is found out before a connection to the service is open.
 func TestSend_proves(t *testing.T) {
 	store := fakes3.New(t)
 	store.IgnoreIfMatch = true
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	client := agentapi.New(agentapi.Config{
-		BaseURL: &url.URL{Scheme: "https", Host: "api.example.com"}, Key: agentapi.NewKey("key"), RequestTimeout: time.Second, MaxPollsPerSecond: 1,
-		Dial: func(context.Context, string, string) (net.Conn, error) {
-			t.Error("connects")
-			cancel()
-			return nil, io.EOF
-		},
-	})
-	s := Sender{Client: client, Journal: open(t, store)}
+	s := Sender{Journal: inBucket(t, store), Client: dialing(func(context.Context, string, string) (net.Conn, error) {
+		t.Error("connects")
+		cancel()
+		return nil, io.EOF
+	})}
 	for _, job := range []string{"", "J"} {
 		r := Request{Wanted: journal.Wanted{Project: "p", Name: "n" + job, JobID: job, Prompt: "x"}, Body: agentapi.NewJob{Prompt: "x"}}
 		got := s.Begin(ctx, r).Send(ctx)
@@ -63,15 +43,26 @@ func TestSend_proves(t *testing.T) {
 	}
 }
 
-// open returns a journal of the run 1 in a store.
-func open(t *testing.T, store *fakes3.Server) *journal.Journal {
+// open returns a journal of the run 1.
+func open(location place.Location) *journal.Journal {
+	process := &cli.Process{Run: "1", Self: cli.ProcessID{Start: "1"}, Ended: func(cli.ProcessID) bool { return false }}
+	return journal.Open(process, journal.Options{Place: place.Place{Location: location}, RequestTimeout: time.Second})
+}
+
+func inBucket(t *testing.T, store *fakes3.Server) *journal.Journal {
 	t.Helper()
 	location, err := place.ParseURL(store.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	process := &cli.Process{Run: "1", Self: cli.ProcessID{Start: "1"}, Ended: func(cli.ProcessID) bool { return false }}
-	return journal.Open(process, journal.Options{Place: place.Place{Location: location}})
+	return open(location)
+}
+
+// dialing returns a client that reaches the service so.
+func dialing(dial agentapi.Dial) *agentapi.Client {
+	return agentapi.New(agentapi.Config{
+		BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"}, Key: agentapi.NewKey("key"), RequestTimeout: time.Second, MaxPollsPerSecond: 1, Dial: dial,
+	})
 }
 
 // If the store fails before an adoption is in it, only the state can keep a job whose name a Delete of this run has freed; and so without
@@ -81,7 +72,7 @@ func TestSend_cannotAdopt(t *testing.T) {
 		"left": {Result: JournalUnusable, JobID: "J"}, "had": {Result: JournalUnusable}, "in memory": {Result: Unreadable, JobID: "J"},
 	} {
 		store := fakes3.New(t)
-		j := open(t, store)
+		j := inBucket(t, store)
 		if name == "in memory" {
 			j = journal.InMemory()
 		}
@@ -99,7 +90,7 @@ func TestSend_cannotAdopt(t *testing.T) {
 		store.SetHook(func(r *http.Request) int { return map[bool]int{true: http.StatusForbidden}[fakes3.Op(r) == "write"] })
 		interrupted, cancel := context.WithCancel(t.Context()) // so that no read works
 		cancel()
-		s := Sender{Journal: j, Client: agentapi.New(agentapi.Config{BaseURL: new(url.URL), MaxPollsPerSecond: 1})}
+		s := Sender{Journal: j, Client: dialing(nil)}
 		if got := s.Begin(t.Context(), r).Send(interrupted); got.Result != want.Result || got.JobID != want.JobID {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
@@ -109,7 +100,7 @@ func TestSend_cannotAdopt(t *testing.T) {
 // A limit that others have reached during a claim leaves no claim.
 func TestClaim_limitReached(t *testing.T) {
 	store := fakes3.New(t)
-	s := Sender{Journal: open(t, store)}
+	s := Sender{Journal: inBucket(t, store)}
 	s.Limits.Limit[Create] = Limit{Setting: "max_new_jobs = 1", Max: 1}
 	store.SetHook(func(r *http.Request) int {
 		if fakes3.Op(r) == "write" {
@@ -170,16 +161,15 @@ func TestLimits_Plan(t *testing.T) {
 }
 
 func TestLimits_concurrentCallers(t *testing.T) {
-	most := [2]Limit{Message: {Setting: "max_messages = 10", Max: 10}}
-	planning, applying := Limits{Limit: most}, Limits{Limit: most}
+	limits := Limits{Limit: [2]Limit{Message: {Setting: "max_messages = 10", Max: 10}}}
 	var refused, allowed atomic.Int64
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			if planning.Plan(Request{Wanted: journal.Wanted{JobID: fmt.Sprint(i)}}, true) != nil {
+			if limits.Plan(Request{Wanted: journal.Wanted{JobID: fmt.Sprint(i)}}, true) != nil {
 				refused.Add(1)
 			}
-			if applying.take(Message) == nil {
+			if limits.take(Message) == nil {
 				allowed.Add(1)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -85,6 +86,8 @@ func TestWait(t *testing.T) {
 	t.Parallel()
 	old := &agentapi.Job{ID: "job_1", Status: completed, PRLink: new("https://x.invalid/old")}
 	linked := &agentapi.Job{ID: "job_1", Status: active, PRLink: old.PRLink}
+	bare := &agentapi.Job{ID: "job_1", Status: completed}
+	archived := &agentapi.Job{ID: "job_1", Status: agentapi.StatusArchived, PRLink: old.PRLink}
 	busy := fault(agentapi.ErrUnavailable, 503, nil)
 	busy.RetryAfter = 2 * time.Minute
 	all := func(answers ...any) []any { return answers }
@@ -108,6 +111,8 @@ func TestWait(t *testing.T) {
 		limit   time.Duration // 0: an hour
 		latency time.Duration
 		status  agentapi.Status // last seen
+		noLink  bool            // it has completed, and no link came
+		min     time.Duration   // of the schedule; 0: the usual one
 		unseen  bool            // that the job was active, before its end
 		is      error           // nil: the job has ended
 		last    error           // fault
@@ -134,7 +139,18 @@ func TestWait(t *testing.T) {
 		"no past fault":         {answers: all(fault500, active), limit: timeout, status: active, is: expired, lo: 60, hi: 60},
 		"before the first poll": {after: Created, answers: all(active), limit: time.Second / 2, is: expired, lo: 0.5, hi: 0.5},
 		"in a poll":             {answers: all(active), latency: time.Hour, limit: time.Second, is: expired, polls: 1, lo: 1, hi: 1},
-		"at the job's end":      {answers: all(interrupting), limit: timeout, status: completed, polls: 1, lo: 3600, hi: 3600},
+		// A link may come some seconds after the status. A job that has completed has done so whatever is read then. (P05)
+		"a link 3 s later":         {answers: all(bare, bare, bare, completed), status: completed, polls: 4, lo: 3.2, hi: 3.2},
+		"… after failures":         {answers: all(bare, fault500, fault401, completed), status: completed, polls: 4, lo: 3.2, hi: 3.2},
+		"no link":                  {answers: all(bare), status: completed, noLink: true, polls: 7, lo: 10, hi: 10},
+		"no link, seldom read":     {answers: all(bare), min: time.Minute, status: completed, noLink: true, polls: 5, lo: 10, hi: 10},
+		"only failures":            {answers: all(bare, fault401, fault404, fault500), status: completed, noLink: true, polls: 7, lo: 10, hi: 10},
+		"then archived":            {answers: all(bare, archived), status: completed, noLink: true, polls: 7, lo: 10, hi: 10},
+		"then failed":              {answers: all(bare, failed), status: completed, noLink: true, polls: 7, lo: 10, hi: 10},
+		"then active":              {answers: all(bare, active, noStatus), status: completed, noLink: true, polls: 7, lo: 10, hi: 10},
+		"no further response":      {answers: all(bare), limit: 2 * time.Hour, latency: time.Hour, status: completed, noLink: true, polls: 2, lo: 3615, hi: 3615},
+		"timeouts expire meantime": {answers: all(bare), limit: 2 * time.Second, status: completed, noLink: true, polls: 3, lo: 2, hi: 2},
+		"at the job's end":         {answers: all(interrupting), limit: timeout, status: completed, polls: 1, lo: 3600, hi: 3600},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,7 +160,7 @@ func TestWait(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tc.limit, time.Hour))
 				defer cancel()
 				shown := noStatus
-				last, sawActive, err := Waiter{Poller: p, Schedule: usual}.Wait(ctx, Target{
+				last, sawActive, err := Waiter{Poller: p, Schedule: Schedule{Min: cmp.Or(tc.min, usual.Min), Max: usual.Max}}.Wait(ctx, Target{
 					ProjectID: "p", JobID: "job_1", After: tc.after, At: p.start.Add(-tc.ago),
 					Progress: func(job *agentapi.Job, age time.Duration) {
 						if shown = job.Status; age != time.Since(p.start) {
@@ -155,6 +171,9 @@ func TestWait(t *testing.T) {
 				took := time.Since(p.start).Seconds()
 				if (last == nil) != (tc.status == noStatus) || last != nil && last.Status != tc.status || shown != tc.status || !errors.Is(err, tc.is) {
 					t.Errorf("%+v, %v, last progress %q; want %q, %v", last, err, shown, tc.status, tc.is)
+				}
+				if isBare := last != nil && last.Status == completed && last.PRLink == nil; isBare != tc.noLink {
+					t.Errorf("%+v, without a link: %t", last, tc.noLink)
 				}
 				if failure, _ := errors.AsType[*Error](err); tc.is != nil {
 					want := Error{JobID: "job_1", LastStatus: tc.status, Waited: time.Since(p.start), LastFault: failure.LastFault, Err: failure.Err}
@@ -173,68 +192,17 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// A link may come some seconds after the status. A job that has completed has done so whatever is read then. (P05)
-func TestAwaitLink(t *testing.T) {
-	t.Parallel()
-	bare := &agentapi.Job{ID: "job_1", Status: completed}
-	archived := &agentapi.Job{ID: "job_1", Status: agentapi.StatusArchived, PRLink: new("https://x.invalid/1")}
-	all := func(answers ...any) []any { return answers }
-	for name, tc := range map[string]struct {
-		answers []any
-		min     time.Duration
-		limit   time.Duration // of the whole wait; 0: two hours
-		latency time.Duration // of each read
-		hasLink bool
-		polls   int
-		seconds float64
-	}{
-		"with a link":              {answers: all(completed), hasLink: true, polls: 1},
-		"a link 3 s later":         {answers: all(bare, bare, bare, completed), hasLink: true, polls: 4, seconds: 3.2},
-		"… after failures":         {answers: all(bare, fault500, fault401, completed), hasLink: true, polls: 4, seconds: 3.2},
-		"no link":                  {answers: all(bare), polls: 7, seconds: 10},
-		"no link, seldom read":     {answers: all(bare), min: time.Minute, polls: 5, seconds: 10},
-		"only failures":            {answers: all(bare, fault401, fault404, fault500), polls: 7, seconds: 10},
-		"then archived":            {answers: all(bare, archived), polls: 7, seconds: 10},
-		"then failed":              {answers: all(bare, failed), polls: 7, seconds: 10},
-		"then active":              {answers: all(bare, active, noStatus), polls: 7, seconds: 10},
-		"no further response":      {answers: all(bare), latency: time.Hour, polls: 2, seconds: 3615},
-		"timeouts expire meantime": {answers: all(bare), limit: 2 * time.Second, polls: 3, seconds: 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newPoller(tc.answers...)
-				p.latency = tc.latency
-				ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tc.limit, 2*time.Hour))
-				defer cancel()
-				waiter := Waiter{Poller: p, Schedule: Schedule{Min: cmp.Or(tc.min, usual.Min), Max: usual.Max}}
-				job, _, err := waiter.Wait(ctx, Target{ProjectID: "p", JobID: "job_1"})
-				if err != nil || job.Status != completed || (job.PRLink != nil) != tc.hasLink {
-					t.Fatalf("%+v, %v, want a completed job with a link: %t", job, err, tc.hasLink)
-				}
-				if took := time.Since(p.start).Seconds(); took != tc.seconds || len(p.at) != tc.polls {
-					t.Errorf("%d polls in %vs, want %d in %vs", len(p.at), took, tc.polls, tc.seconds)
-				}
-			})
-		})
-	}
-}
-
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	for age, mean := range map[time.Duration]time.Duration{
 		0: 800 * time.Millisecond, 20 * time.Second: 2 * time.Second, 24 * time.Hour: 10 * time.Second,
 	} {
-		hundredths := map[time.Duration]bool{} // of the jitter
-		for range 5000 {
-			pause := usual.next(age)
-			if off := (pause - mean).Abs(); off > mean/10 {
-				t.Fatalf("the pause at age %v is %v, want %v within a tenth", age, pause, mean)
-			}
-			hundredths[500*(pause-mean+mean/10)/mean] = true
+		var offs []time.Duration // the jitter
+		for range 500 {
+			offs = append(offs, usual.next(age)-mean)
 		}
-		if len(hundredths) < 100 {
-			t.Errorf("the pauses at age %v come in %d hundredths of their jitter", age, len(hundredths))
+		if low, high := slices.Min(offs), slices.Max(offs); low < -mean/10 || low > -mean/12 || high < mean/12 || high > mean/10 {
+			t.Errorf("at age %v: from %v to %v beside %v, want a tenth", age, low, high, mean)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,76 +21,53 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
-// A hint names the likeliest cause, and no other first.
-func TestHint(t *testing.T) {
+// A cause says what happened, and then what to check: the likeliest thing, and no other first.
+func TestCause(t *testing.T) {
 	t.Parallel()
+	type call = agentapi.Error
+	const ofOthers = "über\r\x1b[2J."
 	const connection = "Check base_url, the network between"
+	notSent, unavailable, create, message, get := agentapi.ErrNotSent, agentapi.ErrUnavailable, agentapi.OpCreate, agentapi.OpMessage, agentapi.OpGet
 	for name, tc := range map[string]struct {
-		failure agentapi.Error
-		want    string // a part that no other hint has; empty: no hint
+		err  error
+		says string // the sentence; empty: any
+		hint string // a part that no other hint has; empty: none
 	}{
-		"no connection":      {agentapi.Error{Class: agentapi.ErrNotSent, Err: errors.New("no such host")}, connection},
-		"interrupted":        {agentapi.Error{Class: agentapi.ErrNotSent, Err: context.Canceled}, ""},
-		"timeouts":           {agentapi.Error{Class: agentapi.ErrNotSent, Err: context.DeadlineExceeded}, ""},
-		"timeouts of a read": {agentapi.Error{Class: agentapi.ErrUnavailable, Err: context.DeadlineExceeded}, connection},
-		"answer lost":        {agentapi.Error{Class: agentapi.ErrUnknownOutcome, Err: io.EOF}, ""},
-		"401":                {agentapi.Error{StatusCode: 401}, "the key may be unknown"},
-		"402":                {agentapi.Error{StatusCode: 402, Detail: "Buy more"}, "Check credits"},
-		"403":                {agentapi.Error{StatusCode: 403}, "the key may lack the required scope"},
-		"413":                {agentapi.Error{StatusCode: 413}, "Shorten the prompt."},
-		"302":                {agentapi.Error{StatusCode: 302}, "Redirects are not followed"},
-		"404 for a create":   {agentapi.Error{Op: agentapi.OpCreate, StatusCode: 404}, "Check base_url, project_id and the key."},
-		"404 for a message":  {agentapi.Error{Op: agentapi.OpMessage, StatusCode: 404}, "still keeps the job"},
-		"410 for a read":     {agentapi.Error{Op: agentapi.OpGet, StatusCode: 410}, "still keeps the job"},
-		"410 for a message":  {agentapi.Error{Op: agentapi.OpMessage, StatusCode: 410}, ""},
-		"404, base_url with /v2": {
-			agentapi.Error{Op: agentapi.OpCreate, StatusCode: 404, Endpoint: "POST https://api.example.com/v2/v2/agent/proj_1/job"},
-			"Remove /v2 from base_url",
-		},
-		"pause too long":    {agentapi.Error{Op: agentapi.OpCreate, StatusCode: 429, Err: agentapi.ErrPauseTooLong}, "raise timeouts"},
-		"the same, refresh": {agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrUnavailable, StatusCode: 429}, "Try again later."},
-		"web page with 200": {agentapi.Error{StatusCode: 200, Err: agentapi.ErrWebPage}, "Something other than the agent service responded"},
-		"handshake":         {agentapi.Error{Class: agentapi.ErrNotSent, Err: agentapi.ErrHandshake}, "must offer TLS 1.2"},
-		"proxy":             {agentapi.Error{Class: agentapi.ErrRefused, Err: agentapi.ErrProxyRefused}, "Check HTTPS_PROXY"},
-		"web page with 503": {agentapi.Error{Class: agentapi.ErrUnavailable, StatusCode: 503, Err: agentapi.ErrWebPage}, ""},
+		"no connection":      {&call{Class: notSent, Err: errors.New("no such host"), Lasted: 57 * time.Second}, "No such host, tried for 57s.", connection},
+		"interrupted":        {&call{Class: notSent, Err: context.Canceled}, "The run was interrupted.", ""},
+		"timeouts":           {&call{Class: notSent, Err: &TimeoutError{"timeouts.create", time.Hour}}, "The configured timeouts.create (1h0m0s) expired.", ""},
+		"timeouts of a read": {&call{Class: unavailable, Err: context.DeadlineExceeded}, "", connection},
+		"a response lost":    {&call{Class: agentapi.ErrUnknownOutcome, Err: io.ErrUnexpectedEOF}, "Unexpected EOF.", ""},
+		"500":                {&call{StatusCode: 500, Err: io.EOF}, "The service responded with 500 Internal Server Error, EOF.", ""},
+		"409":                {&call{StatusCode: 409, Detail: "closed"}, `The service responded with 409 Conflict, error message "closed".`, ""},
+		"401":                {&call{StatusCode: 401}, "", "the key may be unknown"},
+		"402":                {&call{StatusCode: 402, Detail: "Buy more"}, "", "Check credits"},
+		"403":                {&call{StatusCode: 403}, "", "the key may lack the required scope"},
+		"413":                {&call{StatusCode: 413}, "", "Shorten the prompt."},
+		"302":                {&call{StatusCode: 302, Detail: "/login"}, `The service responded with 302 Found, redirecting to "/login".`, "Redirects are not followed"},
+		"404 for a create":   {&call{Op: create, StatusCode: 404}, "", "Check base_url, project_id and the key."},
+		"404 for a message":  {&call{Op: message, StatusCode: 404}, "", "still keeps the job"},
+		"410 for a read":     {&call{Op: get, StatusCode: 410}, "", "still keeps the job"},
+		"410 for a message":  {&call{Op: message, StatusCode: 410}, "", ""},
+		"base_url with /v2":  {&call{Op: create, StatusCode: 404, Endpoint: "POST https://x.invalid/v2/v2/agent/p/job"}, "", "Remove /v2 from base_url"},
+		"pause too long":     {&call{Op: create, StatusCode: 429, Err: agentapi.ErrPauseTooLong}, "", "raise timeouts"},
+		"the same, refresh":  {&call{Op: get, Class: unavailable, StatusCode: 429}, "", "Try again later."},
+		"web page with 200":  {&call{StatusCode: 200, Err: agentapi.ErrWebPage}, "", "Something other than the agent service responded"},
+		"web page with 503":  {&call{Class: unavailable, StatusCode: 503, Err: agentapi.ErrWebPage}, "", ""},
+		"handshake":          {&call{Class: notSent, Err: agentapi.ErrHandshake}, "", "must offer TLS 1.2"},
+		"proxy":              {&call{Class: agentapi.ErrRefused, Err: agentapi.ErrProxyRefused}, "", "Check HTTPS_PROXY"},
+		"a wait":             {&wait.Error{JobID: "job_1", LastStatus: "a", Err: io.EOF}, `Job job_1: EOF after 0s, last status "a".`, ""},
+		"the journal":        {&journal.Error{Op: "listed", Err: context.DeadlineExceeded}, "", "Check that this run can read and write there"},
+		"nothing":            {errors.New(""), "", ""},
+		"another kind":       {errors.New(ofOthers), `Über\u000d\u001b[2J.`, ""},
 	} {
-		if got := hint(&tc.failure); !strings.Contains(got, tc.want) || tc.want == "" && got != "" {
-			t.Errorf("%s: hint %q, want %q", name, got, tc.want)
+		says, got, _ := strings.Cut(cause(tc.err), "\n\n")
+		if tc.says != "" && says != tc.says || !strings.Contains(got, tc.hint) || tc.hint == "" && got != "" {
+			t.Errorf("%s: %q and the hint %q, want %q and %q", name, says, got, tc.says, tc.hint)
 		}
 	}
-}
-
-// What to do after a refusal depends on whether a new job can help.
-func TestRefusalTellsWhatHelps(t *testing.T) {
-	t.Parallel()
-	const (
-		again    = "To send the prompt, apply again."
-		fixed    = "Once that is fixed, apply again."
-		triggers = "To start a new job with this prompt instead, change triggers."
-		closed   = "or add the prompt to ignore_changes."
-	)
-	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs", JobID: "job_1"}}
-	for name, row := range map[string]struct {
-		failure  agentapi.Error
-		isClosed bool
-		want     string
-	}{
-		"its job has finished": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 409}, true, closed},
-		"its job is active":    {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 409}, false, triggers},
-		"400":                  {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 400}, false, triggers},
-		"404":                  {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 404}, false, triggers},
-		"401":                  {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 401}, false, fixed},
-		"402":                  {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 402}, false, fixed},
-		"302":                  {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 302}, false, fixed},
-		"a web page":           {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 400, Err: agentapi.ErrWebPage}, false, fixed},
-		"not sent":             {agentapi.Error{Class: agentapi.ErrNotSent, Err: io.EOF}, false, again},
-		"429, interrupted":     {agentapi.Error{Class: agentapi.ErrNotSent, StatusCode: 429, Err: context.Canceled}, false, again},
-	} {
-		row.failure.Op = agentapi.OpMessage
-		outcome := send.Outcome{Result: send.NoEffect, Err: &row.failure, BecameClosed: row.isClosed}
-		if got := NotAccepted(outcome, request).Detail; !strings.HasSuffix(got, row.want) {
-			t.Errorf("%s: %q is missing in: %s", name, row.want, got)
-		}
+	if got := Sentence(errors.New("one error\nanother")); got != "One error; another." {
+		t.Errorf("two errors: %q", got)
 	}
 }
 
@@ -152,6 +128,15 @@ func TestTexts(t *testing.T) {
 	check("an adoption", Adopted(send.Outcome{Job: &agentapi.Job{ID: "job_2"}, Record: record}, create), "job_2")
 	check("a query", Diagnostic{"A job", ListedName(record)}, "job_2")
 	check("unknown creates", ListedUnknown([]*journal.Record{record}), "abcdefghijklmnop")
+	// What to do after a refusal depends on whether a new job can help.
+	refusal := func(class error, status int, isClosed bool) Diagnostic {
+		failure := &agentapi.Error{Class: class, StatusCode: status, Err: io.EOF}
+		return NotAccepted(send.Outcome{Result: send.NoEffect, Err: failure, BecameClosed: isClosed}, message)
+	}
+	check("a closed job", refusal(agentapi.ErrRefused, 409, true), "or add the prompt to ignore_changes.")
+	check("another prompt may do", refusal(agentapi.ErrRefused, 404, false), "To start a new job with this prompt instead, change triggers.")
+	check("a key that is not valid", refusal(agentapi.ErrRefused, 401, false), "Once that is fixed, apply again.")
+	check("a rate limit", refusal(agentapi.ErrNotSent, 429, false), "To send the prompt, apply again.")
 	check("an unusable journal", JournalUnusable(errors.New(foreign)), "no prompt is sent")
 	for _, request := range []string{"", record.Last.ID} {
 		for _, status := range []string{"failed", "archived"} {
@@ -172,41 +157,13 @@ func TestDiagnostic_length(t *testing.T) {
 	long := strings.Repeat("äb", 1<<18)
 	failure := &agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 400, Detail: long}
 	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: long}}
-	for name, tc := range map[string]struct {
-		text       Diagnostic
-		start, end string
-	}{
-		"a refusal":     {NotAccepted(send.Outcome{Err: failure}, request), "The service refused the prompt", "Once that is fixed, apply again."},
-		"a read":        {DataReadFailed.Of(Job{ID: "job_1", Project: "proj_1"}, failure), "Job job_1 in project proj_1 could not be read.", "reads it again."},
-		"a store":       {JournalUnusable(errors.New(long)), "Äbäb", "a broken run may send the prompts of all jobs of this provider block again."},
-		"many requests": {ListedUnknown(slices.Repeat([]*journal.Record{recordOf("")}, 1000)), "Earlier runs sent a prompt", "A plan says what to do about each."},
-		"a check":       {InvalidID.Because(errors.New(long), "The prompt was not sent."), "Äbäb", "The prompt was not sent."},
+	for start, text := range map[string]Diagnostic{
+		"The service refused the prompt": NotAccepted(send.Outcome{Err: failure}, request),
+		"Äbäb":                           InvalidID.Because(errors.New(long), "Once that is fixed, apply again."),
 	} {
-		length := len(tc.text.Summary) + len(tc.text.Detail)
-		if length > 4000 || !utf8.ValidString(tc.text.Detail) || !strings.HasPrefix(tc.text.Detail, tc.start) || !strings.HasSuffix(tc.text.Detail, tc.end) {
-			t.Errorf("%s: %d bytes, from %.80q to %q", name, length, tc.text.Detail, tc.text.Detail[max(0, len(tc.text.Detail)-80):])
-		}
-	}
-}
-
-func TestReason(t *testing.T) {
-	t.Parallel()
-	if got := cause(&journal.Error{Op: "listed", Err: context.DeadlineExceeded}); !strings.Contains(got, "\n\nCheck that this run can read and write there") {
-		t.Errorf("a journal that does not respond: %s", got)
-	}
-	for want, err := range map[string]error{
-		"the run was interrupted":                                         &agentapi.Error{Err: context.Canceled},
-		"the configured timeouts.create (1h0m0s) expired":                 &agentapi.Error{Err: &TimeoutError{"timeouts.create", time.Hour}},
-		`the service responded with 409 Conflict, error message "closed"`: &agentapi.Error{StatusCode: 409, Detail: "closed"},
-		`the service responded with 302 Found, redirecting to "/login"`:   &agentapi.Error{StatusCode: 302, Detail: "/login"},
-		`the service responded with 500 Internal Server Error, EOF`:       &agentapi.Error{StatusCode: 500, Err: io.EOF},
-		`no such host, tried for 57s`:                                     &agentapi.Error{Class: agentapi.ErrNotSent, Err: errors.New("no such host"), Lasted: 57 * time.Second},
-		`a failure of another kind, escaped: \u001b[2J`:                   errors.New("a failure of another kind, escaped: \x1b[2J"),
-		`unexpected EOF`: &wait.Error{JobID: "job_1", Err: &agentapi.Error{Err: io.ErrUnexpectedEOF}},
-		"job job_1: " + io.EOF.Error() + ` after 0s, last status "a"`: &wait.Error{JobID: "job_1", LastStatus: "a", Err: io.EOF},
-	} {
-		if got := reason(err); got != want {
-			t.Errorf("reason %q, want %q", got, want)
+		isWhole := strings.HasPrefix(text.Detail, start) && strings.HasSuffix(text.Detail, "Once that is fixed, apply again.")
+		if len(text.Summary)+len(text.Detail) > 4000 || !utf8.ValidString(text.Detail) || !isWhole {
+			t.Errorf("%d bytes, from %.80q to %q", len(text.Detail), text.Detail, text.Detail[max(0, len(text.Detail)-80):])
 		}
 	}
 }
@@ -231,21 +188,6 @@ func TestStillRunning(t *testing.T) {
 		want = "This run stopped waiting for job job_1 in project proj_1. That does not stop the job.\n\n" + want + "\n\nThen this."
 		if got := StillRunning(&err, Job{ID: "job_1", Project: "proj_1"}, "Then this.").Detail; got != want {
 			t.Errorf("detail %q, want %q", got, want)
-		}
-	}
-}
-
-func TestSentence(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"":                    "",
-		"no such job.":        "No such job.",
-		"über":                "Über.",
-		"one error\nanother":  "One error; another.",
-		"one error\r\nb\x00c": `One error\u000d; b\u0000c.`,
-	} {
-		if got := Sentence(errors.New(text)); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

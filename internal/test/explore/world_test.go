@@ -69,7 +69,7 @@ func newWorld(t *testing.T, s scenario) *world {
 		T: t, scenario: s, sim: harness.NewSimulator(script), bucket: &fakes3.Server{Objects: map[string][]byte{}},
 		state: fakecli.State{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
 	}
-	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
+	w.wire = faultserver.New(t, http.HandlerFunc(w.serve))
 	return w
 }
 

@@ -15,8 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
@@ -63,7 +61,7 @@ func Bubble(t *testing.T, script func(prompt string, turn int) simulator.Script,
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		sim := NewSimulator(script)
-		wire := faultserver.New(t, sim, faultserver.Options{InMemory: true})
+		wire := faultserver.New(t, sim)
 		s := &Service{Server: sim, URL: wire.URL, Wire: wire}
 		c := &fakecli.CLI{T: t}
 		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: wire.Dial}), s.Attrs())
@@ -102,9 +100,8 @@ provider "agent" {
 // Sent asserts the POSTs that the service has read since it was started.
 func (s *Service) Sent(t *testing.T, creates, messages int) {
 	t.Helper()
-	got := s.Counts()
-	if diff := cmp.Diff([2]int{creates, messages}, [2]int{got.Create, got.Message}); diff != "" {
-		t.Errorf("creates and messages that reached the service (-want +got):\n%s", diff)
+	if got := s.Counts(); got.Create != creates || got.Message != messages {
+		t.Errorf("%d creates and %d messages reached the service, want %d and %d", got.Create, got.Message, creates, messages)
 	}
 }
 

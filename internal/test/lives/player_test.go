@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -114,7 +115,7 @@ func playLife(t *testing.T, l life) (b *breach) {
 		p := &player{TB: t, life: l, known: map[string]bool{}, triggered: map[string]bool{}}
 		p.must(os.RemoveAll(folder), os.RemoveAll(kept)) // of the life before
 		p.sim = harness.NewSimulator(harness.Always(simulator.Script{Duration: 1000 * time.Hour, NoMessages: l.Refuses}))
-		p.wire = faultserver.New(t, p.sim, faultserver.Options{InMemory: true})
+		p.wire = faultserver.New(t, p.sim)
 		turns := slices.Concat(l.Turns, l.ending())
 		for i, turn := range turns {
 			got := p.check(turn, i+1)
@@ -305,16 +306,15 @@ func (p *player) play(t turn, number int) (got observed) {
 	}()
 	p.dead = false
 	p.sim.ClearFaults()
-	p.wire.Always(faultserver.Create, nil)
-	p.wire.Always(faultserver.Message, nil)
+	p.wire.Break(http.MethodPost, nil)
 	for _, kind := range []simulator.Kind{simulator.KindCreate, simulator.KindMessage} {
 		switch t.Post {
 		case "", unsent:
 		case cut:
-			p.wire.Always(faultserver.Kind(kind), faultserver.Effect(func(x *faultserver.Exchange) {
+			p.wire.Break(http.MethodPost, func(w http.ResponseWriter, r *http.Request) {
 				p.die()
-				faultserver.Reset(x)
-			}))
+				faultserver.EOF(w, r)
+			})
 		default:
 			p.sim.Inject(simulator.Fault{Kind: kind, Status: cmp.Or(refusals[t.Post], 500), AfterEffect: t.Post == lost})
 		}
