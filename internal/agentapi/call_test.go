@@ -19,7 +19,7 @@ import (
 func calls(c *Client, project, job string) []func(context.Context) (*Job, error) {
 	return []func(context.Context) (*Job, error){
 		func(ctx context.Context) (*Job, error) {
-			return c.CreateJob(ctx, project, NewJob{Prompt: "hello"}, new(recorder))
+			return c.CreateJob(ctx, project, PostBody{Prompt: "hello"}, new(recorder))
 		},
 		func(ctx context.Context) (*Job, error) {
 			return c.SendMessage(ctx, project, job, "hello", new(recorder))

@@ -53,13 +53,13 @@ func TestExchange_elsewhere(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, record)
 	})
-	job, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
+	job, err := c.CreateJob(t.Context(), "p", PostBody{Prompt: "x"}, new(recorder))
 	wantClass(t, job, err, ErrRefused, 302, nil)
 	job, err = c.ReadJob(t.Context(), "p", "job_1")
 	wantClass(t, job, err, nil, 0, nil)
 	tries := 0
 	untrusting := newClient(t, c.config.BaseURL.String(), func(config *Config) { config.Log = func(context.Context, map[string]any) { tries++ } })
-	job, err = untrusting.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
+	job, err = untrusting.CreateJob(t.Context(), "p", PostBody{Prompt: "x"}, new(recorder))
 	wantClass(t, job, err, ErrNotSent, 0, ErrCertificate)
 	if tries != 1 || requests["POST"] != 1 {
 		t.Errorf("%d attempts without trust, want 1", tries)
@@ -177,7 +177,7 @@ func TestExchange_C05_response(t *testing.T) {
 			if errors.Is(tc.is, errTimeout) {
 				c.config.RequestTimeout = time.Second / 2
 			}
-			job, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
+			job, err := c.CreateJob(t.Context(), "p", PostBody{Prompt: "x"}, new(recorder))
 			wantClass(t, job, err, tc.class, tc.status, tc.is)
 			class := tc.class
 			if class != nil {

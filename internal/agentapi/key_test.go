@@ -63,7 +63,7 @@ func TestKey_echoed(t *testing.T) {
 				c.config.Key = NewKey(`"` + canary + `\`)
 			}
 			c.config.Log = func(_ context.Context, fields map[string]any) { logged = append(logged, fields) }
-			_, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
+			_, err := c.CreateJob(t.Context(), "p", PostBody{Prompt: "x"}, new(recorder))
 			if err == nil || len(logged) != 1 {
 				t.Fatalf("%v and %d exchanges logged, want an error and 1", err, len(logged))
 			}

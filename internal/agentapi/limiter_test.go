@@ -39,7 +39,7 @@ func TestLimiter_first429(t *testing.T) {
 			r := new(recorder)
 			recorders = append(recorders, r)
 			all.Go(func() {
-				if _, err := c.CreateJob(t.Context(), project, NewJob{Prompt: "x"}, r); err != nil {
+				if _, err := c.CreateJob(t.Context(), project, PostBody{Prompt: "x"}, r); err != nil {
 					t.Errorf("%s: %v", project, err)
 				}
 			})
@@ -109,7 +109,7 @@ func TestLimiter_pauseBegins(t *testing.T) {
 			held := &recorder{latency: tc.claim}
 			for _, r := range []Recorder{held, new(recorder)} {
 				all.Go(func() {
-					if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, r); err != nil {
+					if _, err := c.CreateJob(t.Context(), "p", PostBody{Prompt: "x"}, r); err != nil {
 						t.Errorf("%s: %v", name, err)
 					}
 				})
@@ -146,7 +146,7 @@ func TestLimiter_growingPause(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(48*time.Hour, cancel)
 				for ctx.Err() == nil && len(f.posts) <= len(tc.pauses) {
-					if _, err := c.CreateJob(ctx, "p", NewJob{Prompt: "x"}, new(recorder)); err != nil && !errors.Is(err, context.Canceled) {
+					if _, err := c.CreateJob(ctx, "p", PostBody{Prompt: "x"}, new(recorder)); err != nil && !errors.Is(err, context.Canceled) {
 						t.Fatal(err)
 					}
 				}

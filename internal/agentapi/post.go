@@ -26,24 +26,24 @@ type Recorder interface {
 	Unknown()
 }
 
-// NewJob is the body of the POST that creates a job.
-type NewJob struct {
+// PostBody is the body of a POST. That of a message is the prompt alone.
+type PostBody struct {
 	Prompt string `json:"prompt,omitempty"`
 }
 
 // CreateJob starts a job. Once the request is being sent, ctx no longer cancels the
 // call, which waits for the response up to the request timeout: a lost response is
 // a lost job. The error is an *Error.
-func (c *Client) CreateJob(ctx context.Context, projectID string, body NewJob, recorder Recorder) (*Job, error) {
+func (c *Client) CreateJob(ctx context.Context, projectID string, body PostBody, recorder Recorder) (*Job, error) {
 	return c.post(ctx, apiCall{op: OpCreate, projectID: projectID}, body, recorder)
 }
 
 // SendMessage sends a follow-up prompt to a job, by the rules of CreateJob.
 func (c *Client) SendMessage(ctx context.Context, projectID, jobID, prompt string, recorder Recorder) (*Job, error) {
-	return c.post(ctx, apiCall{op: OpMessage, projectID: projectID, jobID: jobID}, NewJob{Prompt: prompt}, recorder)
+	return c.post(ctx, apiCall{op: OpMessage, projectID: projectID, jobID: jobID}, PostBody{Prompt: prompt}, recorder)
 }
 
-func (c *Client) post(ctx context.Context, call apiCall, body NewJob, recorder Recorder) (*Job, error) {
+func (c *Client) post(ctx context.Context, call apiCall, body PostBody, recorder Recorder) (*Job, error) {
 	if err := call.checkIDs(); err != nil {
 		return nil, err
 	}

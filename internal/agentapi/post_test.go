@@ -87,7 +87,7 @@ func TestCreateJob(t *testing.T) {
 				}
 				f := &fakeService{answers: tc.answers}
 				start := time.Now()
-				job, err := newFakeClient(t, f).CreateJob(ctx, "p", NewJob{Prompt: "x"}, new(recorder))
+				job, err := newFakeClient(t, f).CreateJob(ctx, "p", PostBody{Prompt: "x"}, new(recorder))
 				took := time.Since(start).Seconds()
 				wantClass(t, job, err, tc.class, tc.status, tc.is)
 				if took < tc.lo || took > max(tc.lo, tc.hi) {
@@ -152,7 +152,7 @@ func TestCreateJob_unclaimed(t *testing.T) {
 				t.Errorf("the service received %s", got)
 			}
 		}()
-		_, _ = c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, &recorder{refuses: errors.New("not now")})
+		_, _ = c.CreateJob(t.Context(), "p", PostBody{Prompt: "x"}, &recorder{refuses: errors.New("not now")})
 		synctest.Wait()
 	})
 }
@@ -183,17 +183,17 @@ func TestCreateJob_recorder(t *testing.T) {
 			}
 		})
 		for range maxConcurrent + 1 { // a slot that was not given back would be missed
-			if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, r); !errors.Is(err, ErrNotSent) || !errors.Is(err, r.refuses) {
+			if _, err := c.CreateJob(t.Context(), "p", PostBody{Prompt: "x"}, r); !errors.Is(err, ErrNotSent) || !errors.Is(err, r.refuses) {
 				t.Fatalf("%v, want ErrNotSent and the recorder's error", err)
 			}
 			func() {
 				defer func() { _ = recover() }()
-				_, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, (*recorder)(nil))
+				_, err := c.CreateJob(t.Context(), "p", PostBody{Prompt: "x"}, (*recorder)(nil))
 				t.Errorf("no panic: %v", err)
 			}()
 		}
 		// The second record is written on a goroutine of net/http.
-		if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, panicking{new(recorder)}); !errors.Is(err, ErrNotSent) || !errors.Is(err, errInternal) {
+		if _, err := c.CreateJob(t.Context(), "p", PostBody{Prompt: "x"}, panicking{new(recorder)}); !errors.Is(err, ErrNotSent) || !errors.Is(err, errInternal) {
 			t.Errorf("%v, want ErrNotSent and errInternal", err)
 		}
 		if len(f.posts) > 0 {
@@ -203,7 +203,7 @@ func TestCreateJob_recorder(t *testing.T) {
 		f.dials, f.answers = 0, []answer{accepted, {}, limited("1"), accepted, {status: 500, body: "EOF"}, failed, {status: 400}, failed, odd}
 		r.calls, r.refuses, r.latency, r.marking = nil, nil, time.Hour, time.Hour // longer than a request may take
 		for _, want := range []error{nil, ErrUnknownOutcome, ErrUnknownOutcome, ErrRefused} {
-			if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, r); !errors.Is(err, want) {
+			if _, err := c.CreateJob(t.Context(), "p", PostBody{Prompt: "x"}, r); !errors.Is(err, want) {
 				t.Errorf("%v, want %v", err, want)
 			}
 		}

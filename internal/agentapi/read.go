@@ -54,9 +54,9 @@ func (c *Client) ReadJob(ctx context.Context, projectID, jobID string) (*Job, er
 	return c.read(ctx, projectID, jobID, patience{refusedFor: refusedTime, isShared: true})
 }
 
-// FindJob reads a job that was just created, or whose outcome depends on it. A 404, for example,
+// ReadJobPatiently reads a job that was just created, or on which depends what is sent. A 404, for example,
 // counts only once it has lasted for a minute.
-func (c *Client) FindJob(ctx context.Context, projectID, jobID string) (*Job, error) {
+func (c *Client) ReadJobPatiently(ctx context.Context, projectID, jobID string) (*Job, error) {
 	return c.read(ctx, projectID, jobID, patience{refusedFor: refusedLong})
 }
 

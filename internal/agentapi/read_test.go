@@ -29,7 +29,7 @@ func TestRead(t *testing.T) {
 	}
 	gone := busy("10")
 	gone.status = 404
-	read, find, poll := (*Client).ReadJob, (*Client).FindJob, (*Client).PollJob
+	read, find, poll := (*Client).ReadJob, (*Client).ReadJobPatiently, (*Client).PollJob
 	large := answer{status: 200, body: record + strings.Repeat(" ", maxBody-len(record))}
 	tooLarge := answer{status: 200, body: "x" + large.body}
 	pollAgain := func(c *Client, ctx context.Context, projectID, jobID string) (*Job, error) {
@@ -47,7 +47,7 @@ func TestRead(t *testing.T) {
 		return c.ReadJob(ctx, projectID, jobID)
 	}
 	createAndRead := func(c *Client, ctx context.Context, projectID, jobID string) (*Job, error) {
-		_, _ = c.CreateJob(ctx, projectID, NewJob{Prompt: "x"}, new(recorder))
+		_, _ = c.CreateJob(ctx, projectID, PostBody{Prompt: "x"}, new(recorder))
 		return c.ReadJob(ctx, projectID, jobID)
 	}
 	const s = time.Second

@@ -150,7 +150,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	defer cancel()
 	i := invocation{a.provider, project, options, resp}
 	// An action has no name, and so no record: it must send its prompt each time that it runs.
-	request := send.Request{Wanted: journal.Wanted{Project: project, JobID: target.ID}, Body: prompts.newJob()}
+	request := send.Request{Wanted: journal.Wanted{Project: project, Recipient: target.ID}, Body: prompts.postBody()}
 	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
 	switch {
 	case outcome.Result != send.Accepted:

@@ -78,7 +78,7 @@ func (c applyCall) sayOutcome(outcome send.Outcome, request send.Request) {
 	switch outcome.Result {
 	case send.Accepted:
 	case send.Adopted:
-		if !c.provider.Sender.Journal.IsLeftByThisRun(outcome.Record) {
+		if !c.provider.Sender.Journal.IsLeftOrKeptByThisRun(outcome.Record) {
 			addWarning(c.diags, wording.Adopted(outcome, request))
 		}
 	case send.AlreadySent:
@@ -94,7 +94,7 @@ func (c applyCall) noteRefusal(ctx context.Context, outcome send.Outcome, reques
 	if !agentapi.MayMeanClosed(outcome.Err) {
 		return false
 	}
-	shown, err := c.provider.Sender.Client.ReadJob(ctx, request.Project, request.JobID)
+	shown, err := c.provider.Sender.Client.ReadJob(ctx, request.Project, request.Recipient)
 	if err != nil || !shown.Status.Terminal() || agentapi.MayBeStale(shown.Status, c.marks.message.SentAt) {
 		return false
 	}

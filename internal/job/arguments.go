@@ -21,10 +21,10 @@ type arguments struct {
 
 // argument is all that is special about one of them: schema, plan and request follow from it.
 type argument struct {
-	name      string                 // of the attribute
-	attribute schema.Attribute       // its description says what a change does
-	value     attr.Value             // as it is compared
-	send      func(*agentapi.NewJob) // puts a value that is set into the body; nil if the service does not get it
+	name      string                   // of the attribute
+	attribute schema.Attribute         // its description says what a change does
+	value     attr.Value               // as it is compared
+	send      func(*agentapi.PostBody) // puts a value that is set into the body; nil if the service does not get it
 }
 
 // all are the arguments with the values that they have here.

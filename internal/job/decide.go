@@ -94,7 +94,7 @@ func (e existing) decide() change {
 		mayBeSame:  e.hasUnknown,
 	}
 	isMessage, isFailed := c.effect == sendMessage, state.is(agentapi.StatusFailed)
-	isSent := isMessage && e.foreseen.Result.Counts() // by another run, for sure or perhaps
+	isSent := isMessage && e.foreseen.Result.CountsAsSent() // by another run, for sure or perhaps
 	replaceAt := func(with effect, attribute string) {
 		c.effect, c.replacedAt = with, append(c.replacedAt, path.Root(attribute))
 	}

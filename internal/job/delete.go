@@ -53,7 +53,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 // another object has the job, or may get it. With an unusable journal, a replacement must not begin.
 func (r *jobResource) settleName(ctx context.Context, job *jobModel, marks *marks) (isInUse bool, err error) {
 	records := r.provider.Sender.Journal
-	if err := records.Unusable(); err != nil && marks.replacement.isFollowed() {
+	if err := records.Misconfigured(); err != nil && marks.replacement.isFollowed() {
 		return false, err
 	}
 	object := journal.Object{

@@ -129,7 +129,7 @@ func TestList_withoutKey(t *testing.T) {
 // claims makes another run, which is still running, send a message to a job.
 func claims(l *life) {
 	l.t.Helper()
-	c := l.journal().Begin(l.t.Context(), journal.Wanted{Project: harness.Project, Name: "a", JobID: l.s.OnlyJob(l.t).ID, Prompt: "B"})
+	c := l.journal().Begin(l.t.Context(), journal.Wanted{Project: harness.Project, Name: "a", Recipient: l.s.OnlyJob(l.t).ID, Prompt: "B"})
 	_, err := c.Look(l.t.Context())
 	if err = errors.Join(err, c.Prove(), c.Claim(), c.BeforeBody()); err != nil {
 		l.t.Fatal(err)

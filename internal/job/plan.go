@@ -108,7 +108,7 @@ func (p planner) planNew(ctx context.Context, req resource.ModifyPlanRequest, re
 // tainted one.
 func (p planner) planCreate(ctx context.Context, plan *jobModel, of replacement) (adopted string) {
 	request, isReplacement := plan.request(ctx, ""), of.OldJob != ""
-	if why := p.Sender.Journal.Unusable(); isReplacement && why != nil && p.phase() != inApply {
+	if why := p.Sender.Journal.Misconfigured(); isReplacement && why != nil && p.phase() != inApply {
 		addError(p.diags, wording.NotReplaced.Of(wording.Job{ID: of.OldJob, Project: request.Project}, why))
 		return ""
 	}
@@ -122,7 +122,7 @@ func (p planner) planCreate(ctx context.Context, plan *jobModel, of replacement)
 	}
 	isAdoptionSure := foreseen.Result == send.Adopted && !request.IsPromptUnknown && !request.RetryFailed
 	switch {
-	case foreseen.Result.Sends():
+	case foreseen.Result == send.MaySend:
 		p.count(request, isKnown && !of.MayBeSame)
 	case isAdoptionSure && !isReplacement:
 		adopted = foreseen.Record.JobID
@@ -232,7 +232,7 @@ func (p planner) sayPrompt(ctx context.Context, c change, e existing) {
 	case sendMessage:
 		p.planMessage(ctx, e)
 	case replaceClosed:
-		warn(e.plan.promptPath(), wording.NewJob)
+		warn(e.plan.promptPath(), wording.PromptStartsJob)
 	case replace:
 		if !c.mayBeSame && !e.state.hasFinished() {
 			warn(path.Root("status"), wording.ActiveReplaced)
@@ -252,7 +252,7 @@ func (p planner) planMessage(ctx context.Context, e existing) {
 	switch {
 	case e.plan.Name.IsNull():
 		checkName(request, p.diags)
-	case result.Sends():
+	case result == send.MaySend:
 		p.count(request, false)
 	case result == send.OtherJob, result == send.Waiting:
 		p.warnOfRecord(e.foreseen, request)

@@ -167,7 +167,7 @@ func TestRemove_holder(t *testing.T) {
 	on := func(l *life) { l.config["journal"] = kept }
 	killed := func(l *life) { // after its message was sent
 		on(l)
-		wanted := journal.Wanted{Project: harness.Project, Name: "docs", JobID: l.s.OnlyJob(l.t).ID, Arguments: "null{}", Prompt: "B"}
+		wanted := journal.Wanted{Project: harness.Project, Name: "docs", Recipient: l.s.OnlyJob(l.t).ID, Arguments: "null{}", Prompt: "B"}
 		c := l.journal().Begin(l.t.Context(), wanted)
 		if err := errors.Join(c.Claim(), c.BeforeBody()); err != nil {
 			l.t.Fatal(err)

@@ -18,9 +18,9 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// newJob is the body of the POST that creates the job.
-func (m *jobModel) newJob() agentapi.NewJob {
-	body := agentapi.NewJob{Prompt: m.promptText().ValueString()}
+// postBody is the body of the POST that creates the job.
+func (m *jobModel) postBody() agentapi.PostBody {
+	body := agentapi.PostBody{Prompt: m.promptText().ValueString()}
 	for _, a := range m.all() {
 		if a.send != nil && !a.value.IsNull() && !a.value.IsUnknown() {
 			a.send(&body)
@@ -52,13 +52,13 @@ func (m *jobModel) request(ctx context.Context, jobID string) send.Request {
 	triggers := map[string]*string{}
 	_ = comparedTexts(m.Triggers).ElementsAs(ctx, &triggers, true)
 	sorted, _ := json.Marshal(triggers)
-	body := m.newJob()
+	body := m.postBody()
 	others := body
 	others.Prompt = ""
 	sent, _ := json.Marshal(others)
 	return send.Request{
 		Wanted: journal.Wanted{
-			Project: m.ProjectID.ValueString(), Name: m.Name.ValueString(), JobID: jobID, Arguments: string(sorted) + string(sent),
+			Project: m.ProjectID.ValueString(), Name: m.Name.ValueString(), Recipient: jobID, Arguments: string(sorted) + string(sent),
 			Prompt: m.comparedPrompt().ValueString(), IsPromptUnknown: m.comparedPrompt().IsUnknown(),
 		},
 		Body: body,

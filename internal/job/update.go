@@ -65,7 +65,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 func (c applyCall) sendMessage(ctx context.Context, before *jobModel, timeout time.Duration) {
 	request := c.job.request(ctx, c.job.ID.ValueString())
 	if c.marks.message.isClosed(&before.shownJob) { // nothing is sent, but an earlier run may have sent the message
-		request.PlannedJob = request.JobID
+		request.PlannedJob = request.Recipient
 	}
 	if !c.provider.checkService(c.diags) || !checkName(request, c.diags) {
 		return

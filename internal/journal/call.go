@@ -88,7 +88,7 @@ func (c *Call) Prove() error { return c.journal.prove(c.ctx) }
 func (c *Call) Claim() error {
 	c.letExit = c.journal.process.Hold()
 	r := *c.record
-	r.Claim = c.journal.claim(c.wanted)
+	r.Claim = c.journal.newClaim(c.wanted)
 	err := c.write(c.ctx, &r)
 	switch {
 	case errors.Is(err, ErrTaken):
@@ -99,11 +99,11 @@ func (c *Call) Claim() error {
 	return err
 }
 
-// claim is the request that this process is about to send. In a folder, where a write costs next to
+// newClaim is the request that this process is about to send. In a folder, where a write costs next to
 // nothing, it counts as not sent until BeforeBody has recorded that.
-func (j *Journal) claim(w Wanted) *Entry {
+func (j *Journal) newClaim(w Wanted) *Entry {
 	e := j.newEntry(w.Arguments)
-	e.JobID, e.Prompt, e.Unsent = w.JobID, Hash(e.ID, w.Prompt), j.store.IsLocal()
+	e.Recipient, e.Prompt, e.Unsent = w.Recipient, Hash(e.ID, w.Prompt), j.store.WritesAreCheap()
 	e.Deadline = e.SentAt.Add(3*writeTime + j.RequestTimeout)
 	return e
 }
@@ -215,9 +215,9 @@ func (c *Call) Adopt() error {
 func (c *Call) Assign(ctx context.Context) error {
 	w := c.wanted
 	return c.journal.edit(ctx, w.Project, w.Name, func(r *Record) (isChanged bool) {
-		entry := c.journal.claim(w)
-		entry.JobID = "" // recorded as a create: after a message, whoever adopts the job would distrust a final status
-		r.setLast(entry, w.JobID)
+		entry := c.journal.newClaim(w)
+		entry.Recipient = "" // recorded as a create: after a message, whoever adopts the job would distrust a final status
+		r.setLast(entry, w.Recipient)
 		r.Holder = newID() // an object at another address, which this apply destroys, must not free the name
 		c.record = r
 		return true

@@ -306,7 +306,7 @@ func TestAssign(t *testing.T) {
 		}
 		want(t, "accesses", c.Took(), "get put")
 		want(t, before, w.record(t), "J create")
-		if r, err := j.Peek(t.Context(), "p", "n"); !r.Has("y") || r.Holder != call.Holder() || err != nil {
+		if r, err := j.Peek(t.Context(), "p", "n"); !r.HasPrompt("y") || r.Holder != call.Holder() || err != nil {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
@@ -328,9 +328,9 @@ func TestDamagedRecord(t *testing.T) {
 		func(r *Record) { r.JobID = hostile },
 		func(r *Record) { r.Last.ID = hostile },
 		func(r *Record) { r.Last.ID = "" },
-		func(r *Record) { r.Last.JobID = hostile },
+		func(r *Record) { r.Last.Recipient = hostile },
 		func(r *Record) { r.Claim = &Entry{ID: hostile} },
-		func(r *Record) { r.Claim = &Entry{ID: claimID, JobID: hostile} },
+		func(r *Record) { r.Claim = &Entry{ID: claimID, Recipient: hostile} },
 	} {
 		r := has("J")
 		r.Format = format

@@ -82,7 +82,7 @@ func TestDelete_N23(t *testing.T) {
 				}
 				want(t, "record", w.record(t), cmp.Or(row.after, before))
 				r, err := j.Peek(t.Context(), "p", "n")
-				if err != nil || r.Last != nil && !r.Has("x") || r.JobID == "J" && len(r.Holder) == idLength {
+				if err != nil || r.Last != nil && !r.HasPrompt("x") || r.JobID == "J" && len(r.Holder) == idLength {
 					t.Errorf("another prompt or holder: %+v, %v", r, err)
 				}
 			}

@@ -141,8 +141,8 @@ type Store struct {
 // Name is what errors name.
 func (s *Store) Name(key string) string { return "memory/" + key }
 
-// IsLocal reports what the test has set.
-func (s *Store) IsLocal() bool { return s.Local }
+// WritesAreCheap reports what the test has set.
+func (s *Store) WritesAreCheap() bool { return s.Local }
 
 // access makes an access, perhaps with a fault.
 func (s *Store) access(ctx context.Context, op string, do func() error) error {
@@ -260,7 +260,7 @@ func (w *World) open(run string) (*Journal, *Store) {
 func create(name, prompt string) Wanted { return Wanted{Project: "p", Name: name, Prompt: prompt} }
 
 func message(name, job, prompt string) Wanted {
-	return Wanted{Project: "p", Name: name, JobID: job, Prompt: prompt}
+	return Wanted{Project: "p", Name: name, Recipient: job, Prompt: prompt}
 }
 
 // claim claims a name for a request, as far as a mark that it is being sent.
@@ -341,7 +341,7 @@ func left(by cli.Run) func(*Record) {
 func claimed(sender, job string, edits ...func(*Record)) func(*Record) {
 	return func(r *Record) {
 		r.Claim = &Entry{
-			ID: claimID, JobID: job, Prompt: Hash(claimID, "x"), Arguments: Hash(""), Sender: cli.ProcessID{Start: sender},
+			ID: claimID, Recipient: job, Prompt: Hash(claimID, "x"), Arguments: Hash(""), Sender: cli.ProcessID{Start: sender},
 			SentAt: time.Now(), Deadline: time.Now().Add(time.Minute),
 		}
 		for _, edit := range edits {

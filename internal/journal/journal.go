@@ -80,8 +80,8 @@ func (j *Journal) IsDurable() bool {
 	return !isMemory
 }
 
-// Unusable is why the settings that lead to the journal cannot be used, or nil.
-func (j *Journal) Unusable() error { return j.failed("written", j.Location.Unusable) }
+// Misconfigured is why the settings that lead to the journal cannot be used, or nil.
+func (j *Journal) Misconfigured() error { return j.failed("written", j.Location.Misconfigured) }
 
 // read returns the record of a key, and the text that it was read from. Without one, both are empty.
 func (j *Journal) read(ctx context.Context, key string) (*Record, store.Text, error) {
@@ -200,8 +200,8 @@ func (j *Journal) asOfNow(r *Record) *Record {
 // IsGivenUp reports whether a person has given up a request.
 func (j *Journal) IsGivenUp(id string) bool { return slices.Contains(j.Forget, id) }
 
-// IsLeftByThisRun reports whether a Delete of this run has left or kept the job of a record for a create.
-func (j *Journal) IsLeftByThisRun(r *Record) bool {
+// IsLeftOrKeptByThisRun reports whether a Delete of this run has left or kept the job of a record for a create.
+func (j *Journal) IsLeftOrKeptByThisRun(r *Record) bool {
 	return (r.Fate == Leave || r.Fate == Keep) && r.FateBy == j.process.Run
 }
 
@@ -246,7 +246,7 @@ func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) 
 	}
 	r = j.asOfNow(r)
 	switch {
-	case r.Claim != nil && r.Claim.JobID == jobID:
+	case r.Claim != nil && r.Claim.Recipient == jobID:
 		return r.Claim.ID, nil
 	case r.JobID == jobID && r.Last != nil:
 		return r.Last.ID, nil
@@ -265,7 +265,7 @@ func (j *Journal) failed(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Store: j.store.Name(""), Op: op, Err: err, IsUnusable: j.Location.Unusable != nil}
+	return &Error{Store: j.store.Name(""), Op: op, Err: err, IsMisconfigured: j.Location.Misconfigured != nil}
 }
 
 // Error reports that a journal could not be used.
@@ -274,7 +274,7 @@ type Error struct {
 	Op    string // what was tried: "read", "listed", "written"
 	Err   error
 
-	IsUnusable bool // the settings that lead there cannot be used: trying again does not help
+	IsMisconfigured bool // the settings that lead there cannot be used: trying again does not help
 }
 
 // Error says what failed, and in which store.

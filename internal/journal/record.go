@@ -50,8 +50,8 @@ const (
 
 // Entry is a request in a record: a create or a message.
 type Entry struct {
-	ID    string `json:"id"`            // random, and never used again; empty in memory
-	JobID string `json:"job,omitempty"` // the recipient of a message; empty for a create
+	ID        string `json:"id"`            // random, and never used again; empty in memory
+	Recipient string `json:"job,omitempty"` // the job that a message is for; empty for a create
 	// Prompt is a hash, salted with the id. A Delete that restores a lost record knows only the hash that
 	// the state has, which is salted with the job's id.
 	Prompt    string        `json:"prompt"`
@@ -66,7 +66,7 @@ type Entry struct {
 // Wanted is a request that a resource wants to send for its name, or plans to send.
 type Wanted struct {
 	Project, Name string
-	JobID         string // the recipient of a message; empty for a create
+	Recipient     string // the job that a message is for; empty for a create
 	Arguments     string // what tells creates apart, beside the prompt, as text
 	Prompt        string // as it is compared; see IsPromptUnknown
 	// IsPromptUnknown: the plan does not know the prompt yet.
@@ -104,7 +104,7 @@ func decode(text []byte, at string, hasIDs bool) (*Record, error) {
 func (r *Record) hasValidIDs(hasIDs bool) bool {
 	isJob := func(id string) bool { return id == "" || agentapi.ValidID(id) }
 	isValid := func(e *Entry) bool {
-		return e == nil || isJob(e.JobID) && (ValidID(e.ID) || e.ID == "" && !hasIDs)
+		return e == nil || isJob(e.Recipient) && (ValidID(e.ID) || e.ID == "" && !hasIDs)
 	}
 	return isJob(r.JobID) && isValid(r.Last) && isValid(r.Claim)
 }
@@ -131,8 +131,8 @@ func Hash(parts ...string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum.Sum(nil)))[:20]
 }
 
-// Has reports whether the prompt is that of the last request, which there must be.
-func (r *Record) Has(prompt string) bool {
+// HasPrompt reports whether the prompt is that of the last request, which there must be.
+func (r *Record) HasPrompt(prompt string) bool {
 	return r.Last.Prompt == Hash(r.Last.ID, prompt) || r.Last.Prompt == PromptHash(r.JobID, prompt)
 }
 
@@ -163,7 +163,7 @@ func (r *Record) IsFreed() bool { return r.Fate == Release || r.Fate == Leave }
 func (r *Record) IsUnknownCreate() bool { return !r.IsFree() && r.Last.Unknown && !r.Last.IsMessage() }
 
 // IsMessage reports whether it is a message, or else a create.
-func (e *Entry) IsMessage() bool { return e.JobID != "" }
+func (e *Entry) IsMessage() bool { return e.Recipient != "" }
 
 // stamp gives a record a new Write, by which its writer recognizes it. It must not be changed
 // afterwards, because persist may still be writing it in the background.
@@ -173,7 +173,7 @@ func (r *Record) stamp() { r.Format, r.Write = format, newID() }
 // the last request, with an unknown outcome.
 func (r *Record) withUnknown() *Record {
 	s := *r
-	s.setLast(r.Claim, r.Claim.JobID)
+	s.setLast(r.Claim, r.Claim.Recipient)
 	s.Last.Unknown = true
 	return &s
 }

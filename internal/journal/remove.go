@@ -45,5 +45,5 @@ func (j *Journal) Remove(ctx context.Context, o Object, fate Fate) (isInUse bool
 
 // hasLost reports whether the record of an object's job was lost.
 func (j *Journal) hasLost(r *Record, o Object) bool {
-	return r.JobID != o.JobID && r.IsFree() && !j.IsLeftByThisRun(r)
+	return r.JobID != o.JobID && r.IsFree() && !j.IsLeftOrKeptByThisRun(r)
 }

@@ -59,7 +59,7 @@ var requests = []send.Request{request("a", ""), request("b", ""), request("c", "
 
 func request(name, job string) send.Request {
 	return send.Request{
-		Wanted: journal.Wanted{Project: "p", Name: name, JobID: job, Prompt: name}, Body: agentapi.NewJob{Prompt: name},
+		Wanted: journal.Wanted{Project: "p", Name: name, Recipient: job, Prompt: name}, Body: agentapi.PostBody{Prompt: name},
 	}
 }
 
@@ -116,7 +116,7 @@ func (p *player) fault(op string) journal.Fault {
 func (p *player) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := path.Base(r.URL.Path)
 	if r.Method == http.MethodPost {
-		var posted agentapi.NewJob
+		var posted agentapi.PostBody
 		_ = json.NewDecoder(r.Body).Decode(&posted)
 		p.pause(400)
 		if p.happens(2 * p.rate) {

@@ -14,17 +14,14 @@ import (
 // What a request does because of the record of its name is decided here alone: an apply does it, and a
 // plan foresees it.
 
-// Sends reports whether an apply sends something, if this is what a plan foresees.
-func (r Result) Sends() bool { return r == MaySend }
-
 // Stops reports whether an apply waits, or fails until something changes, if this is what a plan
 // foresees.
 func (r Result) Stops() bool {
 	return r == EarlierUnknown || r == Running || r == OtherJob || r == Unreadable || r == Waiting
 }
 
-// Counts reports whether a message counts as sent, or may do so once the apply has waited.
-func (r Result) Counts() bool { return r == AlreadySent || r == EarlierUnknown || r == Waiting }
+// CountsAsSent reports whether a message counts as sent, or may do so once the apply has waited.
+func (r Result) CountsAsSent() bool { return r == AlreadySent || r == EarlierUnknown || r == Waiting }
 
 // Foresee tells a plan what its apply would do: its Result is what that would return, and MaySend if it
 // would send, as it would without a record, or with an error of the journal.
@@ -48,30 +45,31 @@ func (s *Sender) judge(ctx context.Context, r Request, record *journal.Record, r
 		out.Result = MaySend
 	case r.Kind() == Message:
 		out.Result = judgeMessage(r, record, isGivenUp)
-	case record.Last == nil, isGivenUp, record.IsFreed() && !s.Journal.IsLeftByThisRun(record):
+	// What a Delete of this run has left may be the same object at another address, so it is not free.
+	case record.Last == nil, isGivenUp, record.IsFreed() && !s.Journal.IsLeftOrKeptByThisRun(record):
 		out.Result = MaySend
 	case record.IsUnknownCreate():
 		out.Result = EarlierUnknown
-	case record.HasArguments(r.Wanted) && (r.IsPromptUnknown || record.Has(r.Prompt)):
+	case record.HasArguments(r.Wanted) && (r.IsPromptUnknown || record.HasPrompt(r.Prompt)):
 		out.Result = Adopted
 	default:
 		job, err := read(ctx, record.Project, record.JobID)
 		judgeBeside(r, job, err, &out)
 	}
 	if out.Result == EarlierUnknown {
-		out.JobID = r.JobID // a message may have arrived
+		out.JobID = r.Recipient // a message may have arrived
 	}
 	return out
 }
 
 func judgeMessage(r Request, record *journal.Record, isGivenUp bool) Result {
-	isOther := record.JobID != r.JobID
+	isOther := record.JobID != r.Recipient
 	switch {
 	case record.Last == nil, record.IsFreed() && isOther:
 		return MaySend // the record was lost, or is about an earlier job: the state has the job of the message
 	case isOther && !isGivenUp:
 		return OtherJob
-	case isOther, r.IsPromptUnknown, !record.Has(r.Prompt):
+	case isOther, r.IsPromptUnknown, !record.HasPrompt(r.Prompt):
 		return MaySend
 	case record.Last.Unknown:
 		return EarlierUnknown

@@ -57,7 +57,7 @@ func TestJudge(t *testing.T) {
 	released := func(r *journal.Record) { r.Fate = journal.Release }
 	unknown := func(r *journal.Record) { r.Last.Unknown = true }
 	noted := func(r *journal.Record) { r.Last.Prompt = journal.PromptHash(r.JobID, "x") } // as a Delete notes it
-	isMessage := func(r *journal.Record) { r.Last.JobID = r.JobID }
+	isMessage := func(r *journal.Record) { r.Last.Recipient = r.JobID }
 	empty := func(r *journal.Record) { r.JobID, r.Last = "", nil }
 	claimed := func(r *journal.Record) { r.Claim = new(journal.Entry) }
 	kept := func(r *journal.Record) { r.Fate, r.FateBy = journal.Keep, "other" }
@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 
 	newJob := Request{Wanted: journal.Wanted{Project: "p", Name: "n", Prompt: "x"}}
 	changed := func(r Request, edit func(*Request)) Request { edit(&r); return r }
-	sameJob := changed(newJob, func(r *Request) { r.JobID = "J" })
+	sameJob := changed(newJob, func(r *Request) { r.Recipient = "J" })
 	triggered := changed(newJob, func(r *Request) { r.Arguments = "2" })
 	planned := func(r Request) Request { r.Prompt, r.IsPromptUnknown = "", true; return r }
 	replaces := func(job string) Request { return changed(newJob, func(r *Request) { r.Replaces = job }) }
@@ -138,7 +138,7 @@ func TestJudge(t *testing.T) {
 		if got := short(out); got != row.want || out.Record != row.record || out.Job != nil {
 			t.Errorf("%s: %s, %+v, want %s", row.name, got, out, row.want)
 		}
-		if isPerhapsSent := row.want == "earlier unknown" && row.request.JobID == "J"; isPerhapsSent != (out.JobID != "") {
+		if isPerhapsSent := row.want == "earlier unknown" && row.request.Recipient == "J"; isPerhapsSent != (out.JobID != "") {
 			t.Errorf("%s: the state is told of %q", row.name, out.JobID)
 		}
 	}
@@ -175,7 +175,7 @@ func TestJudge_beside(t *testing.T) {
 				Arguments: journal.Hash(""), SentAt: time.Now().Add(-agentapi.StaleFor),
 			}}
 			if row.last != none {
-				record.Last.JobID = "J"
+				record.Last.Recipient = "J"
 			}
 			if row.last == recent {
 				record.Last.SentAt = time.Now()
@@ -249,7 +249,7 @@ func TestSend_foreseen(t *testing.T) {
 	named := journal.Wanted{Project: "p", Name: "n", Prompt: "x"}
 	accepted := func(job string) func(*journal.Call) { return func(c *journal.Call) { c.Accepted(job) } }
 	created, toJ := named, named
-	toJ.JobID = "J"
+	toJ.Recipient = "J"
 	hasX := earlier(created, accepted("J"))
 	hasY := earlier(journal.Wanted{Project: "p", Name: "n", Prompt: "y"}, accepted("J"))
 	nothing := func(*testing.T, *journal.Journal) {}

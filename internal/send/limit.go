@@ -50,7 +50,7 @@ func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 	defer l.mu.Unlock()
 	p := planned{project: r.Project, name: r.Name, kind: r.Kind(), isSure: isSure}
 	if r.Name == "" {
-		p.job = r.JobID
+		p.job = r.Recipient
 	}
 	l.planned = append(slices.DeleteFunc(l.planned, p.isOf), p)
 	limit := l.Limit[p.kind]

@@ -27,7 +27,7 @@ const (
 type Request struct {
 	journal.Wanted
 
-	Body agentapi.NewJob // what is sent; of a message, the prompt alone
+	Body agentapi.PostBody // what is sent; of a message, the prompt alone
 	// RetryFailed: a job of an earlier run that failed is not adopted.
 	RetryFailed bool
 	// Replaces is the job in the state that a plan replaces by the create. It may be empty.
@@ -40,7 +40,7 @@ type Request struct {
 
 // Kind is that of the request.
 func (r Request) Kind() Kind {
-	if r.JobID != "" {
+	if r.Recipient != "" {
 		return Message
 	}
 	return Create
@@ -164,7 +164,7 @@ func (o *Operation) post(ctx context.Context) Outcome {
 	}
 	r, client := o.Request, o.sender.Client
 	if r.Kind() == Message {
-		return o.outcome(client.SendMessage(ctx, r.Project, r.JobID, r.Body.Prompt, &o.recorder))
+		return o.outcome(client.SendMessage(ctx, r.Project, r.Recipient, r.Body.Prompt, &o.recorder))
 	}
 	return o.outcome(client.CreateJob(ctx, r.Project, r.Body, &o.recorder))
 }
@@ -182,7 +182,7 @@ func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 	case errors.Is(err, agentapi.ErrNotSent), errors.Is(err, agentapi.ErrRefused):
 		return Outcome{Result: NoEffect, Err: err}
 	}
-	return Outcome{Result: Unknown, Err: err, JobID: o.Request.JobID, Record: o.Call.Record()}
+	return Outcome{Result: Unknown, Err: err, JobID: o.Request.Recipient, Record: o.Call.Record()}
 }
 
 // recorder is the Call of an operation as the client uses it: a claim also counts within the limit.
@@ -221,7 +221,7 @@ func (o *Operation) follow(ctx context.Context) Outcome {
 	if err != nil {
 		return Outcome{Result: JournalUnusable, Err: err}
 	}
-	out, planned := o.sender.judge(ctx, o.Request, record, o.sender.Client.FindJob), o.Request.PlannedJob
+	out, planned := o.sender.judge(ctx, o.Request, record, o.sender.Client.ReadJobPatiently), o.Request.PlannedJob
 	switch out.Result {
 	case AlreadySent:
 		out = o.readJob(ctx, AlreadySent, record)
@@ -263,7 +263,7 @@ func (o *Operation) adopt(ctx context.Context, record *journal.Record) Outcome {
 
 // readJob reads the job of a record, which may be new, and not be found yet.
 func (o *Operation) readJob(ctx context.Context, result Result, record *journal.Record) Outcome {
-	job, err := o.sender.Client.FindJob(ctx, o.Request.Project, record.JobID)
+	job, err := o.sender.Client.ReadJobPatiently(ctx, o.Request.Project, record.JobID)
 	if err != nil {
 		return Outcome{Result: Unreadable, Record: record, Err: err}
 	}

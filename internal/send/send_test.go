@@ -35,7 +35,7 @@ func TestSend_proves(t *testing.T) {
 		return nil, io.EOF
 	})}
 	for _, job := range []string{"", "J"} {
-		r := Request{Wanted: journal.Wanted{Project: "p", Name: "n" + job, JobID: job, Prompt: "x"}, Body: agentapi.NewJob{Prompt: "x"}}
+		r := Request{Wanted: journal.Wanted{Project: "p", Name: "n" + job, Recipient: job, Prompt: "x"}, Body: agentapi.PostBody{Prompt: "x"}}
 		got := s.Begin(ctx, r).Send(ctx)
 		if _, isJournal := errors.AsType[*journal.Error](got.Err); got.Result != NoEffect || !isJournal {
 			t.Errorf("%+v", got)
@@ -122,7 +122,7 @@ func TestLimits_Plan(t *testing.T) {
 	}
 	create := func(name string) plan { return plan{Request{Wanted: journal.Wanted{Name: name}}, true} }
 	message := func(name, job string) plan {
-		return plan{Request{Wanted: journal.Wanted{Name: name, JobID: job}}, true}
+		return plan{Request{Wanted: journal.Wanted{Name: name, Recipient: job}}, true}
 	}
 	perhaps := func(p plan) plan { p.isSure = false; return p }
 	a, b, c, d, unnamed := create("a"), create("b"), create("c"), create("d"), create("")
@@ -166,7 +166,7 @@ func TestLimits_concurrentCallers(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			if limits.Plan(Request{Wanted: journal.Wanted{JobID: fmt.Sprint(i)}}, true) != nil {
+			if limits.Plan(Request{Wanted: journal.Wanted{Recipient: fmt.Sprint(i)}}, true) != nil {
 				refused.Add(1)
 			}
 			if limits.take(Message) == nil {

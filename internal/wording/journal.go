@@ -21,7 +21,7 @@ func JournalUnusable(err error) Diagnostic {
 
 // checkJournal says what to do when the journal cannot be used. The error may be nil.
 func checkJournal(failed *journal.Error) string {
-	if failed != nil && failed.IsUnusable {
+	if failed != nil && failed.IsMisconfigured {
 		return keepElsewhere
 	}
 	return "Check that this run can read and write there. " + keepElsewhere

@@ -14,7 +14,7 @@ import (
 
 // What a plan says of a job in the state.
 const (
-	NewJob Text = "New prompt starts a new agent job\n" +
+	PromptStartsJob Text = "New prompt starts a new agent job\n" +
 		"Job {job} {closed}, so apply sends the new prompt to another job, which does not see the earlier prompts. " +
 		"Without create_before_destroy, the old job leaves the state even if the prompt is then refused or not sent.\n\n" +
 		"Write a prompt that is complete without the earlier ones."

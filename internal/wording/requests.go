@@ -20,14 +20,14 @@ func isAction(r send.Request) bool { return r.Name == "" }
 // target names where a prompt goes.
 func target(r send.Request) string {
 	if r.Kind() == send.Message {
-		return "job " + Job{ID: r.JobID, Project: r.Project}.String()
+		return "job " + Job{ID: r.Recipient, Project: r.Project}.String()
 	}
 	return "project " + r.Project
 }
 
 // ofRequest returns the diagnostic about what became of a request, with the values of the record of its name.
 func (t Text) ofRequest(r send.Request, outcome send.Outcome, more ...string) Diagnostic {
-	values := append(more, "{target}", target(r), "{name}", Quote(r.Name), "{project}", r.Project, "{id}", r.JobID,
+	values := append(more, "{target}", target(r), "{name}", Quote(r.Name), "{project}", r.Project, "{id}", r.Recipient,
 		"{planned}", escape.Printable(r.PlannedJob), "{cause}", cause(outcome.Err))
 	if record := outcome.Record; record != nil {
 		values = append(values, "{recorded}", escape.Printable(record.JobID), "{at}", sentAt(record))

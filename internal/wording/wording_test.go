@@ -100,7 +100,7 @@ func TestTexts(t *testing.T) {
 	job := Job{ID: "job_1", Project: "proj_1", Status: "active"}
 	create := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs" + foreign, Arguments: "2"}, PlannedJob: "job_1"}
 	message := create
-	message.JobID = "job_1"
+	message.Recipient = "job_1"
 	for kind, request := range map[string]send.Request{"create": create, "message": message} {
 		ofAction := request
 		ofAction.Name = ""

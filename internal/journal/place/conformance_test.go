@@ -194,8 +194,8 @@ func allowRole(t *testing.T, at, policy string) Location {
 		"endpoints":   map[string]any{"s3": endpoint, "sts": endpoint},
 		"assume_role": map[string]any{"role_arn": "arn:aws:iam::123456789012:role/agent", "policy": policy},
 	}})
-	if l.Unusable != nil {
-		t.Fatal(l.Unusable)
+	if l.Misconfigured != nil {
+		t.Fatal(l.Misconfigured)
 	}
 	return l
 }

@@ -43,11 +43,11 @@ func Find(chosen Location, service *url.URL, process *cli.Process) Place {
 	l := chosen
 	switch {
 	case err != nil:
-		l = Location{Unusable: fmt.Errorf("the backend of this state, and so its journal, cannot be found: %w", err)}
+		l = Location{Misconfigured: fmt.Errorf("the backend of this state, and so its journal, cannot be found: %w", err)}
 	case chosen.String() == "":
 		l = defaultLocation(b)
 	case !isKnown && chosen.State == "" && !isTest:
-		l.Unusable = errNoStateName
+		l.Misconfigured = errNoStateName
 	}
 	scope := fmt.Sprintf("%s\n%s\n%s", CanonicalURL(service), workspace(), cmp.Or(l.State, id))
 	if isTest { // it must neither adopt the jobs of the state nor those of another test
@@ -67,12 +67,12 @@ func defaultLocation(b backend) Location {
 	kind, ok := b.kind()
 	if !ok {
 		folder, err := filepath.Abs(defaultFolder)
-		return Location{Folder: folder, Default: true, Unusable: err}
+		return Location{Folder: folder, Default: true, Misconfigured: err}
 	}
 	s := settings.New(b.Settings)
 	cloud, prefix, err := kind.Beside(s)
 	if err = errors.Join(err, s.Unread()); err != nil { // it names settings, and never shows one
-		return Location{Unusable: fmt.Errorf(
+		return Location{Misconfigured: fmt.Errorf(
 			"the journal is kept beside the state, but not all settings of the backend %s can be used: %w", b.Type, err)}
 	}
 	return Location{cloud: cloud, Prefix: prefix}
@@ -82,7 +82,7 @@ func defaultLocation(b backend) Location {
 type Location struct {
 	State string // a person's name for the state, instead of the backend's settings; may be empty
 
-	Unusable error // why it cannot be used, if not nil; each operation of its store returns it
+	Misconfigured error // why it cannot be used, if not nil; each operation of its store returns it
 
 	Folder  string // of a journal on disk
 	Default bool   // nobody chose the folder, so it is made if it is missing
@@ -119,8 +119,8 @@ func Examples() (urls []string) {
 // Open returns the store for the texts of a scope, without accessing it yet.
 func (l Location) Open(scope string, process *cli.Process) store.Store {
 	switch {
-	case l.Unusable != nil:
-		return store.Unusable(l.String(), l.Unusable)
+	case l.Misconfigured != nil:
+		return store.Misconfigured(l.String(), l.Misconfigured)
 	case l.cloud != nil:
 		return bucket.New(l.cloud, l.Prefix, scope, process.Network)
 	}

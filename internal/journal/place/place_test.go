@@ -107,17 +107,17 @@ func TestFind(t *testing.T) {
 			}
 			got := Find(named, service, &cli.Process{Command: run.command, State: run.flag, Run: cli.Run(run.id)})
 			if test.want == "" {
-				if err := got.Location.Unusable; err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "canary") {
+				if err := got.Location.Misconfigured; err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "canary") {
 					t.Errorf("%+v: %v", run, err)
 				}
 				for op, err := range storetest.Ops(t, got.Location.Open("scope", new(cli.Process)), "a") {
-					if !errors.Is(err, got.Location.Unusable) {
+					if !errors.Is(err, got.Location.Misconfigured) {
 						t.Errorf("%+v: %s: %v", run, op, err)
 					}
 				}
 				continue
 			}
-			if got.Location.String() != test.want || got.Location.Unusable != nil || got.Location.Default != (test.want == inFolder) {
+			if got.Location.String() != test.want || got.Location.Misconfigured != nil || got.Location.Default != (test.want == inFolder) {
 				t.Errorf("%+v: %+v", run, got.Location)
 			}
 			at := got.Location.String() + got.Scope
@@ -133,7 +133,7 @@ func TestFind(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dataFolder(), "terraform.tfstate"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got := Find(Location{}, new(url.URL), new(cli.Process)); got.Location.Unusable == nil {
+	if got := Find(Location{}, new(url.URL), new(cli.Process)); got.Location.Misconfigured == nil {
 		t.Errorf("a file that cannot be read is no backend: %+v", got)
 	}
 }

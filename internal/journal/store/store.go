@@ -36,8 +36,8 @@ import (
 type Store interface {
 	// Name names the folder or object of a key, or without a key what all of them have in common.
 	Name(key string) string
-	// IsLocal reports whether a write costs next to nothing.
-	IsLocal() bool
+	// WritesAreCheap reports whether a write costs next to nothing, so that a claim may take two.
+	WritesAreCheap() bool
 	// List returns all keys that have a text, in any order. Other files and objects are left out.
 	List(ctx context.Context) (keys []string, err error)
 	// Get returns what a key has, which may be no text.
@@ -114,8 +114,8 @@ type Memory struct {
 // Name is empty: it is nowhere.
 func (m *Memory) Name(string) string { return "" }
 
-// IsLocal is true.
-func (m *Memory) IsLocal() bool { return true }
+// WritesAreCheap is true.
+func (m *Memory) WritesAreCheap() bool { return true }
 
 // List returns the keys.
 func (m *Memory) List(context.Context) ([]string, error) {
@@ -151,17 +151,17 @@ func (m *Memory) Put(_ context.Context, over Text, body []byte) (Text, error) {
 // Prove has nothing to prove.
 func (m *Memory) Prove(context.Context) error { return nil }
 
-// Unusable returns a store whose settings cannot be used: each access fails with the error.
-func Unusable(name string, err error) Store { return unusable{name, err} }
+// Misconfigured returns a store whose settings cannot be used: each access fails with the error.
+func Misconfigured(name string, err error) Store { return misconfigured{name, err} }
 
-type unusable struct {
+type misconfigured struct {
 	name string
 	err  error
 }
 
-func (u unusable) Name(string) string                              { return u.name }
-func (u unusable) IsLocal() bool                                   { return true }
-func (u unusable) List(context.Context) ([]string, error)          { return nil, u.err }
-func (u unusable) Get(context.Context, string) (Text, error)       { return Text{}, u.err }
-func (u unusable) Put(context.Context, Text, []byte) (Text, error) { return Text{}, u.err }
-func (u unusable) Prove(context.Context) error                     { return u.err }
+func (u misconfigured) Name(string) string                              { return u.name }
+func (u misconfigured) WritesAreCheap() bool                            { return true }
+func (u misconfigured) List(context.Context) ([]string, error)          { return nil, u.err }
+func (u misconfigured) Get(context.Context, string) (Text, error)       { return Text{}, u.err }
+func (u misconfigured) Put(context.Context, Text, []byte) (Text, error) { return Text{}, u.err }
+func (u misconfigured) Prove(context.Context) error                     { return u.err }

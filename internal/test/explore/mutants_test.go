@@ -88,7 +88,7 @@ func mutants() map[string]mutant {
 		},
 
 		"a plan only reads": {
-			"job/plan.go", "	case foreseen.Result.Sends():\n", "	case foreseen.Result.Sends():\n		_ = p.Sender.Begin(ctx, request).Call.Adopt()\n", "-replace only planned",
+			"job/plan.go", "	case foreseen.Result == send.MaySend:\n", "	case foreseen.Result == send.MaySend:\n		_ = p.Sender.Begin(ctx, request).Call.Adopt()\n", "-replace only planned",
 		},
 		"an adoption is recorded before its job is read": {
 			"send/send.go", "	err := o.Call.Adopt() ", "	if out := o.readJob(ctx, Adopted, record); out.Err != nil {\n		return out\n	}\n	err := o.Call.Adopt() ", "other address and alias",
@@ -103,7 +103,7 @@ func mutants() map[string]mutant {
 		"a plan that may retry promises no adoption":      {"job/wait_options.go", "return o.onFailure == onRetry || o.isUnknown", "return o.onFailure == onRetry", "life: an adoption was promised, and on_failure was not known"},
 		"an apply replaces no job that its plan has kept": {"job/plan.go", "isRead: p.run.isRead(id)", "isRead: true", "life: a job is given up when its plan is applied"},
 		"what this run has left stops another prompt": {
-			"send/judge.go", "record.IsFreed() && !s.Journal.IsLeftByThisRun(record):", "record.IsFreed() && !(s.Journal.IsLeftByThisRun(record) && record.HasArguments(r.Wanted) && record.Has(r.Prompt)):", "life: a changed address, and another prompt for an active job, started a second one",
+			"send/judge.go", "record.IsFreed() && !s.Journal.IsLeftOrKeptByThisRun(record):", "record.IsFreed() && !(s.Journal.IsLeftOrKeptByThisRun(record) && record.HasArguments(r.Wanted) && record.HasPrompt(r.Prompt)):", "life: a changed address, and another prompt for an active job, started a second one",
 		},
 		"a job is left to a create of the same run": {"journal/remove.go", "		r.Fate, r.FateBy = fate, j.process.Run\n", "		r.Fate = fate\n", "other address and alias, destroyed first"},
 		"a job is left to no create of another run": {"journal/journal.go", " && r.FateBy == j.process.Run\n", "\n", "terraform destroy"},

@@ -188,7 +188,7 @@ func (w *world) describe(kind string, r *journal.Entry, jobs map[string]int) str
 		return ""
 	}
 	prompt := slices.IndexFunc(prompts, func(p string) bool { return journal.Hash(r.ID, p) == r.Prompt })
-	return fmt.Sprintf(", %s message %t to %d triggers %.3s prompt %d unknown %t unsent %t alive %t age %d given up %t", kind, r.IsMessage(), jobs[r.JobID],
+	return fmt.Sprintf(", %s message %t to %d triggers %.3s prompt %d unknown %t unsent %t alive %t age %d given up %t", kind, r.IsMessage(), jobs[r.Recipient],
 		r.Arguments, prompt, r.Unknown, r.Unsent, w.alive(r.Sender), coarse(time.Since(r.SentAt)), strings.Contains(w.shown, r.ID))
 }
 

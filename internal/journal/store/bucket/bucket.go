@@ -140,7 +140,7 @@ func (b *bucket) Name(key string) string {
 	return name + key + store.Suffix
 }
 
-func (b *bucket) IsLocal() bool { return false }
+func (b *bucket) WritesAreCheap() bool { return false }
 
 // try calls do with the connected bucket, and connects if there is no connection yet.
 func (b *bucket) try(ctx context.Context, op string, do func(Objects) error) error {

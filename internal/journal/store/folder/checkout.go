@@ -19,10 +19,10 @@ import (
 // by somebody who may change the repository. None of them may be taken for a record, or lead to a
 // file elsewhere.
 
-// mark is the fraction of a second in the modification time of each file of the provider. No commit
+// watermark is the fraction of a second in the modification time of each file of the provider. No commit
 // can bring it: a checkout sets the current time, or a commit's, which is in whole seconds. A mode
-// would be no mark, because Git LFS, Perforce and Subversion make files read-only if a commit says so.
-const mark = 120 * time.Millisecond // few file systems keep less than hundredths
+// would not do, because Git LFS, Perforce and Subversion make files read-only if a commit says so.
+const watermark = 120 * time.Millisecond // few file systems keep less than hundredths
 
 // notOurs is the error for what the provider never makes, so a checkout may have brought it: a link
 // may lead anywhere, and reading a pipe may never end.
@@ -30,7 +30,7 @@ func notOurs(path, what string) error {
 	return fmt.Errorf("%s %s, so it came with a checkout or a copy, not from the provider: remove it, also from the repository", path, what)
 }
 
-// checkFile refuses what is no text of the provider. In the default root, a text has the mark.
+// checkFile refuses what is no text of the provider. In the default root, a text has the watermark.
 func (o opened) checkFile(path string) error {
 	info, err := o.Lstat(path)
 	switch {
@@ -38,7 +38,7 @@ func (o opened) checkFile(path string) error {
 		return err
 	case !info.Mode().IsRegular():
 		return notOurs(filepath.Join(o.root, path), "is no regular file")
-	case o.isDefault && time.Duration(info.ModTime().Nanosecond()) != mark:
+	case o.isDefault && time.Duration(info.ModTime().Nanosecond()) != watermark:
 		return notOurs(filepath.Join(o.root, path), "does not have the modification time that the provider gives its files")
 	}
 	return nil
@@ -57,11 +57,11 @@ func (o opened) readFile(path string) ([]byte, error) {
 	return body, errors.Join(err, file.Close())
 }
 
-// mark gives a file its mark. Where that fails, checkFile finds out.
-func (o opened) mark(path string) {
+// watermark puts it on a file. Where that fails, checkFile finds out.
+func (o opened) watermark(path string) {
 	if info, err := o.Lstat(path); err == nil {
-		marked := info.ModTime().Truncate(time.Second).Add(mark)
-		_ = o.Chtimes(path, marked, marked)
+		watermarked := info.ModTime().Truncate(time.Second).Add(watermark)
+		_ = o.Chtimes(path, watermarked, watermarked)
 	}
 }
 

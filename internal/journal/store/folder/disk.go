@@ -35,10 +35,10 @@ func (o opened) write(ctx context.Context, dir string, text []byte) (path string
 		return "", err
 	}
 	_, err = file.Write(text)
-	o.mark(path)
+	o.watermark(path)
 	if err = errors.Join(err, syncError(file.Sync()), file.Close(), ctx.Err()); err == nil {
-		o.mark(path) // again, because Windows may set the time when the file is closed
-		// Without the mark, no later run would take it for ours.
+		o.watermark(path) // again, because Windows may set the time when the file is closed
+		// Without the watermark, no later run would take it for ours.
 		if err = o.checkFile(path); err != nil {
 			err = fmt.Errorf("files in %s do not keep their modification times to the hundredth of a second, "+
 				"by which records are told from what a checkout brings: name another folder in journal.url", o.folder.Name(""))

@@ -46,7 +46,7 @@ type folder struct {
 
 func (f *folder) Name(key string) string { return filepath.Join(f.root, f.scope, key) }
 
-func (f *folder) IsLocal() bool { return true }
+func (f *folder) WritesAreCheap() bool { return true }
 
 // opened is a folder in use. Its methods take paths in root, and reach nothing outside it.
 type opened struct {
