@@ -44,8 +44,9 @@ func TestFolder_checkout(t *testing.T) {
 	for name, test := range map[string]struct {
 		bring func(root, outside string) error
 		works bool
+		named bool // not the default folder
 	}{
-		"nothing":          {func(string, string) error { return nil }, true},
+		"nothing":          {bring: func(string, string) error { return nil }, works: true},
 		"root to a folder": {bring: func(root, outside string) error { return errors.Join(os.Remove(root), os.Symlink(outside, root)) }},
 		"root to nothing": {bring: func(root, outside string) error {
 			return errors.Join(os.Remove(root), os.Symlink(outside+"/new", root))
@@ -71,9 +72,12 @@ func TestFolder_checkout(t *testing.T) {
 		"record, a pipe": {bring: func(root, _ string) error {
 			return errors.Join(os.MkdirAll(root+"/scope/a", 0o700), syscall.Mkfifo(root+"/scope/a/1.record", 0o400))
 		}},
-		".gitignore to a file":  {func(root, outside string) error { return os.Symlink(outside+"/file", root+"/.gitignore") }, true},
-		".gitignore to nothing": {func(root, outside string) error { return os.Symlink(outside+"/new", root+"/.gitignore") }, true},
-		".gitignore, a pipe":    {func(root, _ string) error { return syscall.Mkfifo(root+"/.gitignore", 0o600) }, true},
+		"record, a pipe in a named folder": {named: true, bring: func(root, _ string) error {
+			return errors.Join(os.MkdirAll(root+"/scope/a", 0o700), syscall.Mkfifo(root+"/scope/a/1.record", 0o400))
+		}},
+		".gitignore to a file":  {bring: func(root, outside string) error { return os.Symlink(outside+"/file", root+"/.gitignore") }, works: true},
+		".gitignore to nothing": {bring: func(root, outside string) error { return os.Symlink(outside+"/new", root+"/.gitignore") }, works: true},
+		".gitignore, a pipe":    {bring: func(root, _ string) error { return syscall.Mkfifo(root+"/.gitignore", 0o600) }, works: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, outside := t.TempDir(), t.TempDir()
@@ -81,7 +85,7 @@ func TestFolder_checkout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			before, s := contents(t, outside), New(root, true, "scope")
+			before, s := contents(t, outside), New(root, !test.named, "scope")
 			_, listErr := s.List(t.Context())
 			_, readErr := s.Get(t.Context(), "a")
 			_, writeErr := s.Put(t.Context(), storetest.New("a"), []byte("text"))
