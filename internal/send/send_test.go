@@ -131,31 +131,40 @@ func TestLimits_Plan(t *testing.T) {
 	for name, test := range map[string]struct {
 		limit [2]Limit
 		plans []plan
-		fails int // the call that returns an error, from 1
-		warns int // the call that returns an error of which the plan is not sure
+		want  string // of each call: an Error, a Warning because the plan is not sure, or nothing
 	}{
-		"no limit":                      {plans: []plan{a, b}},
-		"none allowed":                  {limit: jobs(0), plans: []plan{a, b}, fails: 1},
-		"one error for all beyond it":   {limit: jobs(2), plans: []plan{a, b, c, d}, fails: 3},
-		"planned again":                 {limit: jobs(2), plans: []plan{a, a, b, a, b}},
-		"names not known yet":           {limit: jobs(2), plans: []plan{unnamed, unnamed, unnamed}, fails: 3},
-		"not sure":                      {limit: jobs(2), plans: []plan{perhaps(a), perhaps(b), perhaps(c), perhaps(d)}, warns: 3},
-		"… of the first ones":           {limit: jobs(2), plans: []plan{perhaps(a), perhaps(b), c, d}, warns: 3},
-		"… of the last ones":            {limit: jobs(2), plans: []plan{a, b, perhaps(c), perhaps(d)}, warns: 3},
-		"… and too many for sure":       {limit: jobs(1), plans: []plan{perhaps(a), perhaps(b), c, d}, warns: 2, fails: 4},
-		"… and sure when planned again": {limit: jobs(1), plans: []plan{perhaps(a), perhaps(b), a, b}, warns: 2, fails: 4},
+		"no limit":                      {plans: []plan{a, b}, want: ".."},
+		"none allowed":                  {jobs(0), []plan{a, b}, "E."},
+		"one error for all beyond it":   {jobs(2), []plan{a, b, c, d}, "..E."},
+		"planned again":                 {jobs(2), []plan{a, a, b, a, b}, "....."},
+		"names not known yet":           {jobs(2), []plan{unnamed, unnamed, unnamed}, "..E"},
+		"not sure":                      {jobs(2), []plan{perhaps(a), perhaps(b), perhaps(c), perhaps(d)}, "..W."},
+		"… of the first ones":           {jobs(2), []plan{perhaps(a), perhaps(b), c, d}, "..W."},
+		"… of the last ones":            {jobs(2), []plan{a, b, perhaps(c), perhaps(d)}, "..W."},
+		"… and too many for sure":       {jobs(1), []plan{perhaps(a), perhaps(b), c, d}, ".W.E"},
+		"… and sure when planned again": {jobs(1), []plan{perhaps(a), perhaps(b), a, b}, ".W.E"},
+		"… then sure, and one between":  {jobs(1), []plan{perhaps(a), b, a}, ".WE"},
+		"messages to imported jobs":     {messages, []plan{message("", "1"), message("", "1"), message("", "2")}, "..E"},
 		"messages, of which a refresh turns one into a replacement": {
-			limit: messages, plans: []plan{message("a", "1"), message("a", "1"), a, message("b", "2"), message("a", "1")}, fails: 5,
+			messages, []plan{message("a", "1"), message("a", "1"), a, message("b", "2"), message("a", "1")}, "....E",
 		},
-		"unsure, then sure, and one between": {limit: jobs(1), plans: []plan{perhaps(a), b, a}, warns: 2, fails: 3},
-		"messages to imported jobs":          {limit: messages, plans: []plan{message("", "1"), message("", "1"), message("", "2")}, fails: 3},
+		"… and that one has reported the error of all": {
+			messages, []plan{message("a", "1"), message("b", "2"), message("c", "3"), b, message("c", "3")}, ".E..E",
+		},
 	} {
-		limits := Limits{Limit: test.limit}
-		for i, plan := range test.plans {
-			err := limits.Plan(plan.Request, plan.isSure)
-			if (err != nil) != (i+1 == test.fails || i+1 == test.warns) || err != nil && err.IsSure != (i+1 == test.fails) {
-				t.Errorf("%s: call %d: %+v", name, i+1, err)
+		limits, got := Limits{Limit: test.limit}, ""
+		for _, plan := range test.plans {
+			switch err := limits.Plan(plan.Request, plan.isSure); {
+			case err == nil:
+				got += "."
+			case err.IsSure:
+				got += "E"
+			default:
+				got += "W"
 			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
 }
