@@ -67,22 +67,6 @@ func (r *jobResource) settleName(ctx context.Context, job *jobModel, marks *mark
 	return records.Remove(ctx, object, fate)
 }
 
-// replacement is all that a replacement carries from call to call, in the private state. The first
-// planning call knows the old object and the second one the new one (T2). Of a tainted object there is
-// only the second (T1). Delete reads what they have written (T6). Create gets none of it: it does what
-// the record says.
-type replacement struct {
-	OldJob    string          `json:"job,omitempty"`  // that of the old object; empty if that is tainted
-	MayBeSame bool            `json:"same,omitempty"` // it is replaced because of a value that the plan does not know yet
-	Next      *projectAndName `json:"by,omitempty"`   // the new object; nil if none follows, and empty parts are not known yet
-}
-
-// isFollowed reports whether another object follows.
-func (r replacement) isFollowed() bool { return r.Next != nil }
-
-// isOfTainted reports whether the old object is tainted.
-func (r replacement) isOfTainted() bool { return r.isFollowed() && r.OldJob == "" }
-
 // fate decides, for the old object's project and name. Leave: no object follows, or one with another
 // project or name. Keep: the old one is tainted, or may turn out to be what the configuration wants.
 // Release: a new object of the same name replaces the job for sure.

@@ -34,6 +34,22 @@ type messageMarks struct {
 	WasCompleted bool `json:"completed,omitempty"`
 }
 
+// replacement is all that a replacement carries from call to call, in the private state. The first
+// planning call knows the old object and the second one the new one (T2). Of a tainted object there is
+// only the second (T1). Delete reads what they have written (T6). Create gets none of it: it does what
+// the record says.
+type replacement struct {
+	OldJob    string          `json:"job,omitempty"`  // that of the old object; empty if that is tainted
+	MayBeSame bool            `json:"same,omitempty"` // it is replaced because of a value that the plan does not know yet
+	Next      *projectAndName `json:"by,omitempty"`   // the new object; nil if none follows, and empty parts are not known yet
+}
+
+// isFollowed reports whether another object follows.
+func (r replacement) isFollowed() bool { return r.Next != nil }
+
+// isOfTainted reports whether the old object is tainted.
+func (r replacement) isOfTainted() bool { return r.isFollowed() && r.OldJob == "" }
+
 // keys are the marks by their keys in the private state.
 func (m *marks) keys() map[string]any {
 	return map[string]any{"message": &m.message, "replacement": &m.replacement, "holder": &m.holder}
