@@ -64,7 +64,7 @@ var errWrongJob = errors.New("the response is the record of another job")
 type Error struct {
 	Op         Op
 	Class      error         // one of the classes
-	Endpoint   string        // method and URL; empty if it was not tried: its turn did not come, or its recorder stopped it
+	Endpoint   string        // method and URL; empty if an obstacle on our side stopped it: see wasTried
 	StatusCode int           // of the last HTTP response; 0 without one
 	Detail     string        // the service's error message: escaped, cut, the key masked
 	RetryAfter time.Duration // how long the service asked to wait; 0 when it did not
@@ -111,7 +111,7 @@ func (e *Error) IsKeyRejected() bool {
 // user configured it.
 func (e *Error) IsRedirect() bool { return e.StatusCode/100 == 3 }
 
-// wasTried reports whether the call was tried, if only for a connection.
+// wasTried reports whether nothing on our side stopped the call: its turn came, and its recorder let it pass.
 func (e *Error) wasTried() bool { return e.Endpoint != "" }
 
 // MustFix reports whether a refusal has a reason that would refuse another job's request, too.

@@ -106,9 +106,9 @@ func TestCreateJob(t *testing.T) {
 
 // recorder writes down its calls.
 type recorder struct {
-	refuses error
-	latency time.Duration // of a claim
-	marking time.Duration // how long the first BeforeBody takes
+	refuses    error
+	latency    time.Duration // of a claim
+	beforeBody time.Duration // how long the first BeforeBody takes
 
 	mu    sync.Mutex
 	calls []string
@@ -127,8 +127,8 @@ func (r *recorder) Claim() error {
 }
 func (r *recorder) BeforeBody() error {
 	r.note("body")
-	time.Sleep(r.marking)
-	r.marking = 0
+	time.Sleep(r.beforeBody)
+	r.beforeBody = 0
 	return nil
 }
 func (r *recorder) Accepted(id string) { r.note("accepted " + id) }
@@ -170,15 +170,17 @@ func TestDelivery_ended(t *testing.T) {
 
 // What is recorded is recorded before it is logged: a panic of the log loses nothing. Calls that fail or panic free
 // their turns: else they would stall a project for good. The log has what neither the HTTP status nor the state shows: the
-// reason in a response that is no record, and each status of a job (P01). A mark that takes longer than a request may take is not
-// followed by a body, so the request is sent again. Red without: the deferred release.
+// reason in a response that is no record, and each status of a job (P01). A BeforeBody that takes longer than a request may take
+// is not followed by a body, so the request is sent again. Red without: the deferred release.
 func TestCreateJob_recorder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeService{answers: []answer{accepted}}
 		r := &recorder{refuses: errors.New("not now")}
+		var logged map[string]any
 		c := newFakeClient(t, f, func(config *Config) {
 			config.Log = func(_ context.Context, fields map[string]any) {
+				logged = fields
 				r.calls = append(r.calls, fmt.Sprint("logged ", fields["status"], ", ", fields["job_status"], ", ", fields["pause_ms"], ", ", fields["error"]))
 			}
 		})
@@ -201,7 +203,7 @@ func TestCreateJob_recorder(t *testing.T) {
 		}
 		odd, failed := answer{status: 200, body: `{"id":"job_1","status":"cancelled\u001b"}`}, answer{status: 200, body: `{"error":"out of \u0073ervice"}`}
 		f.dials, f.answers = 0, []answer{accepted, {}, limited("1"), accepted, {status: 500, body: "EOF"}, failed, {status: 400}, failed, odd}
-		r.calls, r.refuses, r.latency, r.marking = nil, nil, time.Hour, time.Hour // longer than a request may take
+		r.calls, r.refuses, r.latency, r.beforeBody = nil, nil, time.Hour, time.Hour // longer than a request may take
 		for _, want := range []error{nil, ErrUnknownOutcome, ErrUnknownOutcome, ErrRefused} {
 			if _, err := c.CreateJob(t.Context(), "p", PostBody{Prompt: "x"}, r); !errors.Is(err, want) {
 				t.Errorf("%v, want %v", err, want)
@@ -209,6 +211,13 @@ func TestCreateJob_recorder(t *testing.T) {
 		}
 		if _, err := c.PollJob(t.Context(), "p", "job_1"); err != nil {
 			t.Error(err)
+		}
+		whole := map[string]any{ // neither prompt nor key
+			"operation": "get job", "method": "GET", "url": "https://service.invalid/v2/agent/p/job/job_1", "request_bytes": 0,
+			"status": 200, "response_bytes": len(odd.body), "duration_ms": int64(0), "job_status": `cancelled\u001b`,
+		}
+		if diff := cmp.Diff(whole, logged); diff != "" {
+			t.Errorf("the last line of the log (-want +got):\n%s", diff)
 		}
 		const reason = "the service responded with 200 OK: the response contains no usable job id" // without what the service says
 		want := []string{

@@ -48,7 +48,7 @@ type planner struct {
 type phase int
 
 const (
-	// planOnly: the plan of "terraform plan". A person reads it, and may apply it later, or never.
+	// planOnly: a plan of another command than "terraform apply". A person reads it, and may apply it later.
 	planOnly phase = iota
 	// beforeApply: a plan of "terraform apply", in either of its processes (T3), before the first Create,
 	// Update or Delete. These say what they do because of a record, so the plan does not.

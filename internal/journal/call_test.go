@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// What a record says of a claim: what is alive is waited for, what is over may have been sent, and what has no mark was not.
+// What a record says of a claim: what is alive is waited for, what is over may have been sent, and what says that it is unsent was not.
 func TestAsOfNow(t *testing.T) {
 	const alive, dead = "alive", "dead"
 	for _, row := range []struct {
@@ -128,7 +128,7 @@ func TestLook_endless(t *testing.T) {
 // request or response that is lost once, or that a library repeats, does not matter to an outcome. If no read confirms a response or a
 // conflict, the claim may be the call's own, which it takes back. (S04)
 func TestCall_faults(t *testing.T) {
-	sent, marked := []string{"claim create", "job-2 create"}, []string{"claim unsent create", "claim create", "job-2 create"}
+	sent, twice := []string{"claim create", "job-2 create"}, []string{"claim unsent create", "claim create", "job-2 create"}
 	for name, row := range map[string]struct {
 		puts    []Fault
 		get     Fault // the first
@@ -136,7 +136,7 @@ func TestCall_faults(t *testing.T) {
 		isLocal bool
 	}{
 		"none":                                 {wrote: sent},
-		"none, in a folder":                    {wrote: marked, isLocal: true},
+		"none, in a folder":                    {wrote: twice, isLocal: true},
 		"no request arrives at first":          {puts: []Fault{LostRequest, LostRequest, LostRequest}, wrote: []string{"free"}},
 		"the claim's response is lost":         {puts: []Fault{LostResponse}, wrote: sent},
 		"… and that of a read, too":            {puts: []Fault{LostResponse}, get: LostRequest, wrote: []string{"claim create", "free"}},
@@ -146,9 +146,9 @@ func TestCall_faults(t *testing.T) {
 		"a conflict does not show":             {puts: []Fault{conflicts, conflicts}, wrote: sent},
 		"the store hangs":                      {puts: []Fault{Hangs}, wrote: []string{"free"}},
 		"the CLI cancels while it is recorded": {puts: []Fault{cancels}, wrote: []string{"free"}},
-		"the mark does not arrive":             {puts: []Fault{None, LostRequest}, wrote: []string{"claim unsent create", "free"}, isLocal: true},
-		"the mark's response is lost":          {puts: []Fault{None, LostResponse}, wrote: marked, isLocal: true},
-		"the mark arrives late":                {puts: []Fault{None, Late}, wrote: []string{"claim unsent create", "free"}, isLocal: true},
+		"the second write does not arrive":     {puts: []Fault{None, LostRequest}, wrote: []string{"claim unsent create", "free"}, isLocal: true},
+		"the second write's response is lost":  {puts: []Fault{None, LostResponse}, wrote: twice, isLocal: true},
+		"the second write arrives late":        {puts: []Fault{None, Late}, wrote: []string{"claim unsent create", "free"}, isLocal: true},
 		"the outcome's response is lost":       {puts: []Fault{None, LostResponse}, wrote: sent},
 		"the outcome is repeated":              {puts: []Fault{None, Repeated}, wrote: sent},
 		"the outcome arrives late":             {puts: []Fault{None, Late}, wrote: sent},

@@ -263,7 +263,7 @@ func message(name, job, prompt string) Wanted {
 	return Wanted{Project: "p", Name: name, Recipient: job, Prompt: prompt}
 }
 
-// claim claims a name for a request, as far as a mark that it is being sent.
+// claim claims a name for a request, until it says that it is being sent.
 func claim(t *testing.T, j *Journal, w Wanted) *Call {
 	t.Helper()
 	c := j.Begin(t.Context(), w)

@@ -228,7 +228,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // took are the requests since it was called last, in one line, and each that is repeated only once.
 func (s *service) took() string {
-	requests := slices.Compact(s.requests)
+	requests := slices.CompactFunc(s.requests, func(a, b string) bool { return a == b && strings.HasPrefix(a, "read") })
 	s.requests = nil
 	return strings.Join(requests, "; ")
 }
@@ -321,7 +321,7 @@ func TestSend_foreseen(t *testing.T) {
 					if plan := short(foreseen); plan != row.plan || err != nil {
 						t.Errorf("a plan foresees %s, %v, want %s", plan, err, row.plan)
 					}
-					if requests := played.took(); ofPosts.MatchString(requests) {
+					if requests := played.took(); strings.Contains(requests, "create") || strings.Contains(requests, "message") {
 						t.Errorf("a plan sends: %s", requests)
 					}
 

@@ -40,7 +40,8 @@ func (p planned) isOf(q planned) bool {
 }
 
 // Plan counts a request that an apply sends, or perhaps sends if the plan is not sure. Only the first
-// one beyond the limit is an error, so that a plan of a thousand resources has one. If the requests that
+// one beyond the limit is an error, so that a plan of a thousand resources has one, unless that is
+// planned again. If the requests that
 // the plan is sure of exceed the limit, the error says so (IsSure); if only all together do, it is for a
 // warning. A resource may be planned more than once, and its last request counts: a replacement is planned
 // twice, and "terraform plan -minimal-refresh" plans again after the refresh, without the errors of the

@@ -23,6 +23,16 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
+// What is not known to have had no effect may have had one, and is not sent again.
+func TestOutcome(t *testing.T) {
+	o := new(Sender{Journal: journal.InMemory()}).Begin(t.Context(), Request{Wanted: journal.Wanted{Recipient: "J"}})
+	for _, err := range []error{io.EOF, &agentapi.Error{Class: agentapi.ErrUnavailable}} {
+		if got := o.outcome(nil, err); got.Result != Unknown || got.JobID != "J" {
+			t.Errorf("%v: %+v", err, got)
+		}
+	}
+}
+
 // A store that cannot be relied on is found out before a connection to the service is open.
 func TestSend_proves(t *testing.T) {
 	store := fakes3.New(t)

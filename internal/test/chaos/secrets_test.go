@@ -6,6 +6,8 @@
 package chaos
 
 import (
+	"archive/zip"
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -32,7 +34,21 @@ func (w *workingDir) assertNoSecrets(output string) {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		text, _ := os.ReadFile(path)
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if plan, notZip := zip.NewReader(bytes.NewReader(text), int64(len(text))); notZip == nil {
+			for _, file := range plan.File {
+				part, err := fs.ReadFile(plan, file.Name)
+				if err != nil {
+					return err
+				}
+				w.assertNone(path+" "+file.Name, string(part), w.secrets...)
+			}
+		}
 		w.assertNone(path, string(text), w.secrets...)
 		if strings.Contains(path, journalFolder) {
 			w.assertNone(path, string(text), canaryPrompt)
@@ -53,7 +69,7 @@ func (w *workingDir) assertNone(where, text string, secrets ...string) {
 	}
 }
 
-// A log at TRACE, the output, the state, what a saved plan shows and whatever else a run
+// A log at TRACE, the output, the state, a saved plan and whatever else a run
 // leaves behind hold no byte of the key and of a write-only prompt, both from
 // ephemeral variables: not when it is sent, not as a message, and not after a run
 // was killed. Every wait searches for them.

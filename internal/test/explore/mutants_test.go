@@ -25,7 +25,7 @@ type mutant struct {
 // are not here, because no cut of a run shows them: an HTTP library repeats a request when a
 // connection breaks under it, a panic is no cut, the end of an earlier run of a job needs a
 // service that shows an old record, a message that is forgotten too early one that refuses
-// another, a laptop sleeps between a claim and its POST, and a folder's claim and the mark before sending are one step.
+// another, a laptop sleeps between a claim and its POST, and a folder's claim and what it says just before sending are one step.
 // Their own tests show them.
 func mutants() map[string]mutant {
 	const create, message = "create", "message"
