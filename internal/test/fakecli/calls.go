@@ -6,7 +6,10 @@ package fakecli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,8 +44,10 @@ func call[Request, Response any](ctx context.Context, c *CLI, method func(contex
 			if field != nil && name != "ValidateProviderConfig" { // whose response is the configuration
 				c.searchForKey(name, field.MsgPack)
 			}
-		case []byte: // private data
-			c.searchForKey(name, field)
+		case []byte: // private data, whose values the framework encodes
+			var values map[string][]byte
+			_ = json.Unmarshal(field, &values)
+			c.searchForKey(name, slices.Concat(field, bytes.Join(slices.Collect(maps.Values(values)), nil)))
 		}
 	}
 	return response
