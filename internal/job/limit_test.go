@@ -74,14 +74,16 @@ func TestPlanBeyondLimit(t *testing.T) {
 		}
 	}
 	play(t, map[string][]step{
-		"perhaps, by triggers":   same(none, triggers, attrs{"triggers": unknown{}}),
-		"perhaps, by a name":     same(none, nil, attrs{"name": unknown{}}),
-		"perhaps, by a project":  same(none, attrs{"project_id": harness.Project}, attrs{"project_id": unknown{}}),
-		"perhaps, by a prompt":   same(archived, nil, attrs{"prompt": unknown{}}, newJob, newJob, "Agent job archived", "Agent job archived"),
-		"perhaps, and tainted":   same(tainted, triggers, attrs{"triggers": unknown{}}),
-		"perhaps, and all new":   {{before: limit("max_new_jobs"), objects: later(triggers, attrs{"triggers": unknown{}}), says: []string{"WARNING: " + tooManyJobs, "ERROR: " + tooManyJobs}, creates: 1}},
-		"perhaps, of one of two": {{before: limit("max_new_jobs"), objects: []object{later(triggers, attrs{"triggers": unknown{}})[0], named("b", "A")}, says: []string{"WARNING: " + tooManyJobs, "ERROR: " + tooManyJobs}, creates: 1}},
-		"replacements":           {sent, {before: limit("max_new_jobs"), objects: both("A", triggers), says: []string{"add -refresh=false."}, creates: 2}},
+		"perhaps, by triggers":  same(none, triggers, attrs{"triggers": unknown{}}),
+		"perhaps, by a name":    same(none, nil, attrs{"name": unknown{}}),
+		"perhaps, by a project": same(none, attrs{"project_id": harness.Project}, attrs{"project_id": unknown{}}),
+		"perhaps, by a prompt":  same(archived, nil, attrs{"prompt": unknown{}}, newJob, newJob, "Agent job archived", "Agent job archived"),
+		"perhaps, and tainted":  same(tainted, triggers, attrs{"triggers": unknown{}}),
+		"perhaps, and one of two is not known": {{
+			before: limit("max_new_jobs"), objects: []object{later(triggers, attrs{"triggers": unknown{}})[0], named("b", "A")},
+			says: []string{"WARNING: " + tooManyJobs, "ERROR: " + tooManyJobs}, creates: 1,
+		}},
+		"replacements": {sent, {before: limit("max_new_jobs"), objects: both("A", triggers), says: []string{"add -refresh=false."}, creates: 2}},
 		"messages": {sent, {
 			before: limit("max_messages"), objects: both("B", nil), creates: 2, messages: 1,
 			says: []string{"WARNING: " + tooManyMessages, "has reached max_messages = 1, failed requests included."},
@@ -90,32 +92,35 @@ func TestPlanBeyondLimit(t *testing.T) {
 }
 
 // An apply plans each resource again, and a failed plan in an apply may leave a deposed object. So that plan says nothing of a second resource
-// with a name, nor of a job beyond a limit: its create stops.
+// with a name, nor of a job beyond a limit: its create stops. Red without: isApplying in Create and in Delete.
 func TestPlanInApply(t *testing.T) {
-	for summary, name := range map[string]string{"Duplicate agent job name": "first", tooManyJobs: "second"} {
-		s := harness.NewService(t, harness.Always(simulator.Script{}))
-		limit := map[bool]any{true: 1}[summary == tooManyJobs]
-		c := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"max_new_jobs": limit, "journal": attrs{"url": t.TempDir() + stateName}}))
-		wantErrors(t, c.Run(t.Context(), attrs{"name": "first", "prompt": "A"}))
+	destroys := func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.Destroy(c.T.Context()) }
+	creates := func(c *fakecli.CLI) []*tfprotov6.Diagnostic {
 		c.Forget()
-		wantErrors(t, c.Plan(t.Context(), attrs{"name": name, "prompt": "B"}))
-		wantErrors(t, c.ApplyPlanned(t.Context(), attrs{"name": name, "prompt": "B"}), summary)
-		if s.Sent(t, 1, 0); !c.State.IsNull() {
-			t.Error(c.State)
+		return c.Run(c.T.Context(), attrs{"name": "first", "prompt": "A"})
+	}
+	for what, test := range map[string]struct {
+		begins     func(*fakecli.CLI) []*tfprotov6.Diagnostic
+		limit      any
+		then, says string
+	}{
+		"a second one with the name": {creates, nil, "first", "Duplicate agent job name"},
+		"one beyond the limit":       {creates, 1, "second", tooManyJobs},
+		"after a Delete":             {destroys, 0, "second", tooManyJobs},
+	} {
+		s := harness.NewService(t, harness.Always(simulator.Script{}))
+		c := fakecli.New(t, s.Attrs())
+		wantErrors(t, c.Run(t.Context(), writing("before", "1")))
+		c.ConnectTo(t.Context(), provider.New("test", provider.Options{}), fakecli.With(s.Attrs(), attrs{"max_new_jobs": test.limit}))
+		wantErrors(t, test.begins(c))
+		c.Forget()
+		sent := s.Counts()
+		wantErrors(t, c.Plan(t.Context(), attrs{"name": test.then, "prompt": "B"}))
+		wantErrors(t, c.ApplyPlanned(t.Context(), attrs{"name": test.then, "prompt": "B"}), test.says)
+		if s.Counts() != sent || !c.State.IsNull() {
+			t.Errorf("%s: %+v, want %+v; %s", what, s.Counts(), sent, c.State)
 		}
 	}
-}
-
-// An apply may begin with a Delete. Red without: isApplying in Delete.
-func TestPlanInApply_afterDelete(t *testing.T) {
-	s := harness.NewService(t, harness.Always(simulator.Script{}))
-	c := fakecli.New(t, s.Attrs())
-	wantErrors(t, c.Run(t.Context(), writing("A", "1")))
-	c.ConnectTo(t.Context(), provider.New("test", provider.Options{}), fakecli.With(s.Attrs(), attrs{"max_new_jobs": 0}))
-	wantErrors(t, c.Destroy(t.Context()))
-	wantErrors(t, c.Plan(t.Context(), writing("A", "2")))
-	wantErrors(t, c.ApplyPlanned(t.Context(), writing("A", "2")), tooManyJobs)
-	s.Sent(t, 1, 0)
 }
 
 // A saved plan may have been made where no limit was set. Actions and resources share the count.
