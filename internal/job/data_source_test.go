@@ -29,12 +29,8 @@ func TestDataSource(t *testing.T) {
 		if status := c.Attribute(state, "status"); status != "active" || fakecli.Failed(diags) {
 			t.Errorf("status %v: %s", status, fakecli.Text(diags))
 		}
-		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), s.Attrs())
-		if state, _ = c.Data(t.Context(), attrs{"id": id}); c.Attribute(state, "project_id") != harness.Project {
-			t.Errorf("the default project is not in %s", state)
-		}
 		s.Inject(simulator.Fault{Kind: simulator.KindGet, Times: -1, Status: 503})
-		_, diags = c.Data(t.Context(), attrs{"id": id})
+		_, diags = c.Data(t.Context(), attrs{"id": id, "project_id": harness.Project})
 		harness.Contains(t, fakecli.Text(diags), "ERROR: Failed to read agent job", "503 Service Unavailable")
 		s.ClearFaults()
 		s.Forget(id)

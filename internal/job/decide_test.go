@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
@@ -86,6 +87,35 @@ func TestDecide(t *testing.T) {
 		}
 		if diff := cmp.Diff(test.want, e.decide(), cmp.AllowUnexported(change{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What a Delete does with the name, by what the planning calls have told it.
+func TestReplacement_fate(t *testing.T) {
+	t.Parallel()
+	of := projectAndName{"p", "docs"}
+	other, elsewhere, notKnown := &projectAndName{"p", "other"}, &projectAndName{"q", "docs"}, &projectAndName{"p", ""}
+	for name, row := range map[string]struct {
+		carried replacement
+		want    journal.Fate
+	}{
+		"destroyed":                                   {replacement{}, journal.Leave},
+		"a first planning call without a second":      {replacement{OldJob: "J"}, journal.Leave},
+		"replaced, by the same name":                  {replacement{OldJob: "J", Next: &of}, journal.Release},
+		"replaced, by another name":                   {replacement{OldJob: "J", Next: other}, journal.Leave},
+		"replaced, in another project":                {replacement{OldJob: "J", Next: elsewhere}, journal.Leave},
+		"tainted":                                     {replacement{Next: &of}, journal.Keep},
+		"tainted, and the next name is not known yet": {replacement{Next: notKnown}, journal.Keep},
+		"tainted, and another name":                   {replacement{Next: other}, journal.Leave},
+		"tainted, and another project":                {replacement{Next: elsewhere}, journal.Leave},
+		"because of a value that is not known yet":    {replacement{OldJob: "J", MayBeSame: true, Next: &of}, journal.Keep},
+		"because the name is not known yet":           {replacement{OldJob: "J", MayBeSame: true, Next: notKnown}, journal.Keep},
+		"because of both, and by another name":        {replacement{OldJob: "J", MayBeSame: true, Next: other}, journal.Leave},
+		"replaced, and the project is not known yet":  {replacement{OldJob: "J", Next: &projectAndName{"", "docs"}}, journal.Release},
+	} {
+		if got := row.carried.fate(of); got != row.want {
+			t.Errorf("%s: %s, want %s", name, got, row.want)
 		}
 	}
 }

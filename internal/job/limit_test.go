@@ -4,8 +4,6 @@
 package job_test
 
 import (
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -99,6 +97,10 @@ func TestPlanInApply(t *testing.T) {
 		c.Forget()
 		return c.Run(c.T.Context(), attrs{"name": "first", "prompt": "A"})
 	}
+	starts := func(c *fakecli.CLI) []*tfprotov6.Diagnostic {
+		_, diags := c.Invoke(c.T.Context(), "agent_start_job", attrs{"prompt": "A", "wait": attrs{"enabled": false}})
+		return append(diags, c.Run(c.T.Context(), writing("before", "1"))...)
+	}
 	for what, test := range map[string]struct {
 		begins     func(*fakecli.CLI) []*tfprotov6.Diagnostic
 		limit      any
@@ -107,6 +109,7 @@ func TestPlanInApply(t *testing.T) {
 		"a second one with the name": {creates, nil, "first", "Duplicate agent job name"},
 		"one beyond the limit":       {creates, 1, "second", tooManyJobs},
 		"after a Delete":             {destroys, 0, "second", tooManyJobs},
+		"after an action":            {starts, 1, "second", tooManyJobs}, // they share the count
 	} {
 		s := harness.NewService(t, harness.Always(simulator.Script{}))
 		c := fakecli.New(t, s.Attrs())
@@ -120,40 +123,5 @@ func TestPlanInApply(t *testing.T) {
 		if s.Counts() != sent || !c.State.IsNull() {
 			t.Errorf("%s: %+v, want %+v; %s", what, s.Counts(), sent, c.State)
 		}
-	}
-}
-
-// A saved plan may have been made where no limit was set. Actions and resources share the count.
-func TestApplyBeyondLimit(t *testing.T) {
-	for summary, action := range map[string]string{tooManyJobs: "agent_start_job", tooManyMessages: "agent_send_message"} {
-		t.Run(summary, func(t *testing.T) {
-			s, folder := harness.NewService(t, harness.Always(simulator.Script{})), t.TempDir()
-			c := fakecli.New(t, s.Attrs())
-			wantErrors(t, c.Run(t.Context(), writing("write", "1")))
-			config := attrs{"prompt": "write", "wait": attrs{"enabled": false}}
-			if action == "agent_send_message" {
-				config["job_id"] = c.Get("id")
-			} else {
-				c.Forget()
-			}
-			wantErrors(t, c.Plan(t.Context(), writing("more", "1")))
-			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("apply")}),
-				fakecli.With(s.Attrs(), attrs{"max_new_jobs": 1, "max_messages": 1, "journal": attrs{"url": folder + stateName}}))
-			_, diags := c.Invoke(t.Context(), action, config)
-			wantErrors(t, diags)
-			before, sent := c.State, s.Counts()
-			diags = c.Apply(t.Context(), writing("more", "1"))
-			wantErrors(t, diags, summary)
-			harness.Contains(t, fakecli.Text(diags), "The prompt was not sent to ", " = 1, failed requests included.")
-			if strings.Contains(fakecli.Text(diags), "-refresh=false") || !c.State.Equal(before) || c.Tainted {
-				t.Errorf("tainted %t, %s: %s", c.Tainted, c.State, fakecli.Text(diags))
-			}
-			progress, diags := c.Invoke(t.Context(), action, config)
-			wantErrors(t, diags, summary)
-			entries, _ := filepath.Glob(filepath.Join(folder, "*", "*"))
-			if len(progress)+len(entries) > 0 || s.Counts() != sent {
-				t.Errorf("progress %q, entries %q, sent %+v, want %+v", progress, entries, s.Counts(), sent)
-			}
-		})
 	}
 }

@@ -7,13 +7,11 @@ import (
 	"errors"
 	"os"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -96,34 +94,6 @@ func TestList(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A query that shows no attributes reads no job, so it needs no key.
-//
-// Red without: isReady.
-func TestList_withoutKey(t *testing.T) {
-	t.Setenv("AGENT_ADMIN_KEY", "")
-	t.Setenv("AGENT_BASE_URL", "")
-	folder := t.TempDir()
-	harness.Bubble(t, byPrompt, func(t *testing.T, s *harness.Service, _ *fakecli.CLI) {
-		l := newLife(t, s, folder)
-		l.run("run", step{objects: []object{named("a", "A")}})
-		list := func(missing string, include bool) (jobs int, said string) {
-			config := fakecli.With(l.config, attrs{missing: nil})
-			c := fakecli.New(t, config)
-			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("query")}), config)
-			listed, diags := c.List(t.Context(), include)
-			return len(listed), fakecli.Text(diags)
-		}
-		if jobs, said := list("admin_key", false); jobs != 1 || said != "" {
-			t.Errorf("%d jobs without a key: %s", jobs, said)
-		}
-		for missing, include := range map[string]bool{"admin_key": true, "base_url": false} {
-			if jobs, said := list(missing, include); jobs != 0 || strings.Count(said, "ERROR") != 1 || !strings.Contains(said, "Missing "+missing) {
-				t.Errorf("%d jobs without %s: %s", jobs, missing, said)
-			}
-		}
-	})
 }
 
 // claims makes another run, which is still running, send a message to a job.

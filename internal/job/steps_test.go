@@ -13,8 +13,8 @@ import (
 
 // What becomes of a job in the state without a journal, step by step. What is sent when is the subject of internal/test/lives.
 //
-// Red without: setValues; ignored; checkPrompts. M01: observed in Read, the time of the message in await,
-// interrupted in cutShort. M03: each condition of noteRefusal. P02: set. P05: AwaitLink in Wait and in Read. P03: each place that says its warnings. P09: ErrNotFound in
+// Red without: setValues; ignored; checkPrompts. M01: observed in Read, the time of the message in await, interrupted in cutShort. M03: each
+// condition of noteRefusal. P02: set. P05: AwaitLink in Wait and in Read. P03: each place that says its warnings. P09: ErrNotFound in
 // cutShort and in Read.
 func TestJob_steps(t *testing.T) {
 	const (
@@ -40,7 +40,7 @@ func TestJob_steps(t *testing.T) {
 		return fakecli.With(job, attrs{"timeouts": attrs{"update": timeout}})
 	}
 	a, b, c, unread := writeOnly("A"), writeOnly("B"), writeOnly("C"), writeOnly(unknown{})
-	onceA, onceB, slow := writeOnly("once A"), writeOnly("once B"), unwaited(attrs{"prompt": "slowly"})
+	onceA, onceB := writeOnly("once A"), writeOnly("once B")
 	// For most of the minute in which that may be, the service shows the end of the prompt before.
 	stale := attrs{"prompt": "[simulate: 90s, stale=55s]"}
 	missing := simulator.Fault{Kind: simulator.KindGet, Times: -1, Status: 404}
@@ -66,13 +66,6 @@ func TestJob_steps(t *testing.T) {
 		"failed after a message": { // the wait has seen it, so the next refresh does not take it for an earlier end
 			first, {objects: of(writeOnly("fail")), says: []string{failed}, creates: 1, messages: 1},
 			{objects: of(writeOnly("fail")), says: []string{hasFailed, failed}, creates: 1, messages: 1},
-		},
-		"active job, triggers": {
-			{objects: of(slow), creates: 1},
-			{
-				objects: of(fakecli.With(slow, attrs{"triggers": attrs{"spec": "1"}})), creates: 2,
-				says: []string{"WARNING: Active agent job leaves the state: Apply removes", "WARNING: Active agent job leaves the state: This run removed"},
-			},
 		},
 		"ignored": {first, {objects: ignoring(b), creates: 1}, {objects: ignoring(updatedIn("5m", b)), creates: 1}, sent(1, b)},
 		"unknown while planning": {
@@ -155,8 +148,10 @@ func TestJob_steps(t *testing.T) {
 			{objects: of(unwaited(attrs{"prompt": "odd link"})), says: []string{oddLink}, creates: 1},
 			{objects: of(attrs{"prompt": "odd link"}), says: []string{oddLink, oddLink}, creates: 1, after: shows("completed")}, // by the refresh and the wait
 		},
-		"P05 late link":  {{objects: of(attrs{"prompt": "late link"}), creates: 1, after: hasLink(true)}},
-		"P05 later link": {{objects: of(attrs{"prompt": "later link"}), creates: 1, after: hasLink(false)}, {before: after(30 * time.Second), objects: of(attrs{"prompt": "later link"}), creates: 1, after: hasLink(true)}},
+		"P05 later link": {
+			{objects: of(attrs{"prompt": "later link"}), creates: 1, after: hasLink(false)},
+			{before: after(30 * time.Second), objects: of(attrs{"prompt": "later link"}), creates: 1, after: hasLink(true)},
+		},
 		"P05 late link, found by a refresh": {
 			first,
 			{objects: of(updatedIn("500ms", attrs{"prompt": "late link"})), says: []string{stillRunning}, creates: 1, messages: 1, after: shows("active")},

@@ -19,7 +19,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 )
 
 // What later runs and later versions read: marks in the private state, the job in the state, and what records have hashes of.
@@ -139,46 +138,5 @@ func TestRequest_triggers(t *testing.T) {
 		if got := job.request(t.Context(), "").Arguments; got != want {
 			t.Errorf("the triggers of earlier versions were %s, and are %s", want, got)
 		}
-	}
-}
-
-// What a Delete does with the name, by what the planning calls have told it.
-func TestReplacement_fate(t *testing.T) {
-	t.Parallel()
-	of := projectAndName{"p", "docs"}
-	other, elsewhere, notKnown := &projectAndName{"p", "other"}, &projectAndName{"q", "docs"}, &projectAndName{"p", ""}
-	for name, row := range map[string]struct {
-		carried replacement
-		want    journal.Fate
-	}{
-		"destroyed":                                   {replacement{}, journal.Leave},
-		"a first planning call without a second":      {replacement{OldJob: "J"}, journal.Leave},
-		"replaced, by the same name":                  {replacement{OldJob: "J", Next: &of}, journal.Release},
-		"replaced, by another name":                   {replacement{OldJob: "J", Next: other}, journal.Leave},
-		"replaced, in another project":                {replacement{OldJob: "J", Next: elsewhere}, journal.Leave},
-		"tainted":                                     {replacement{Next: &of}, journal.Keep},
-		"tainted, and the next name is not known yet": {replacement{Next: notKnown}, journal.Keep},
-		"tainted, and another name":                   {replacement{Next: other}, journal.Leave},
-		"tainted, and another project":                {replacement{Next: elsewhere}, journal.Leave},
-		"because of a value that is not known yet":    {replacement{OldJob: "J", MayBeSame: true, Next: &of}, journal.Keep},
-		"because the name is not known yet":           {replacement{OldJob: "J", MayBeSame: true, Next: notKnown}, journal.Keep},
-		"because of both, and by another name":        {replacement{OldJob: "J", MayBeSame: true, Next: other}, journal.Leave},
-		"replaced, and the project is not known yet":  {replacement{OldJob: "J", Next: &projectAndName{"", "docs"}}, journal.Release},
-	} {
-		if got := row.carried.fate(of); got != row.want {
-			t.Errorf("%s: %s, want %s", name, got, row.want)
-		}
-	}
-}
-
-// A name is free again after a create that failed, and once another apply of the process has begun.
-func TestNames_beginCreate(t *testing.T) {
-	name, n := projectAndName{"p", "n"}, new(run)
-	for range 2 {
-		_, isFirst := n.beginCreate(name)
-		if _, isSecond := n.beginCreate(name); !isFirst || isSecond {
-			t.Error("one resource of two is created")
-		}
-		n.endCreate(name)
 	}
 }
