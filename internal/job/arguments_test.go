@@ -4,6 +4,8 @@
 package job_test
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -51,4 +53,82 @@ func argumentSchemas(t *testing.T) []*tfprotov6.SchemaAttribute {
 	t.Helper()
 	all := fakecli.Unconfigured(t).Schemas().ResourceSchemas["agent_job"].Block.Attributes
 	return slices.DeleteFunc(slices.Clone(all), func(a *tfprotov6.SchemaAttribute) bool { return !a.Optional && !a.Required })
+}
+
+// What validators refuse is an error of "validate" and "plan" that points at the attribute.
+func TestValidate_I01(t *testing.T) {
+	durations := []any{"0s", "-5m", "5 minutes", ""}
+	refused := map[string][]any{
+		"name": {"", strings.Repeat("n", 257)}, "id": {"", "a/b"}, "job_id": {"", "a/b"}, "wait on_failure": {"", "never"},
+		"timeouts create": durations, "timeouts update": durations, "timeouts invoke": durations,
+	}
+	c := fakecli.Unconfigured(t)
+	for name, example := range examples {
+		refused[name] = example.refused
+		for _, value := range example.accepted {
+			config := attrs{"prompt": "write", name: value}
+			if name == "prompt_wo" {
+				delete(config, "prompt")
+			}
+			if diags := c.Validate(config); fakecli.Failed(diags) {
+				t.Errorf("%s = %v is refused: %s", name, value, fakecli.Text(diags))
+			}
+		}
+	}
+	validate := func(kind string, config attrs) (diags []*tfprotov6.Diagnostic) {
+		switch kind {
+		case "resource":
+			return c.Validate(config)
+		case "data source":
+			_, diags = c.Data(t.Context(), config)
+		default:
+			_, diags = c.PlanAction(t.Context(), kind, config)
+		}
+		return diags
+	}
+	ofActions := []string{"project_id", "prompt", "prompt_wo", "wait on_failure", "timeouts invoke"}
+	for kind, test := range map[string]struct {
+		required attrs
+		names    []string
+	}{
+		"resource":           {attrs{"prompt": "write"}, append(slices.Collect(maps.Keys(examples)), "name", "wait on_failure", "timeouts create", "timeouts update")},
+		"data source":        {attrs{"id": "job_1"}, []string{"id", "project_id"}},
+		"agent_start_job":    {attrs{"prompt": "write"}, ofActions},
+		"agent_send_message": {attrs{"prompt": "write", "job_id": "job_1"}, append(ofActions, "job_id")},
+	} {
+		for _, name := range test.names {
+			path := strings.Fields(name)
+			for _, value := range refused[name] {
+				t.Run(fmt.Sprintf("%s, %s %.20q", kind, name, value), func(t *testing.T) {
+					if len(path) == 2 {
+						value = attrs{path[1]: value}
+					}
+					config := fakecli.With(test.required, attrs{path[0]: value})
+					if name == "prompt_wo" {
+						delete(config, "prompt")
+					}
+					fakecli.WantPath(t, validate(kind, config), path...)
+				})
+			}
+		}
+	}
+	if got := fakecli.Text(c.Validate(attrs{"prompt": "write", "wait": attrs{"on_failure": "retry"}})); got != "" {
+		t.Error(got)
+	}
+	fakecli.WantPath(t, validate("agent_start_job", attrs{"prompt": "write", "wait": attrs{"on_failure": "retry"}}), "wait", "on_failure")
+	for _, test := range []struct {
+		config attrs
+		want   string // empty: nothing is said
+	}{
+		{attrs{"prompt": "write", "project_id": "proj_1", "timeouts": attrs{"create": "90s", "update": "1h30m"}}, ""},
+		{attrs{"prompt": unknown{}, "project_id": unknown{}, "timeouts": attrs{"create": unknown{}}, "wait": unknown{}}, ""},
+		{attrs{"prompt": "write", "prompt_wo": unknown{}, "timeouts": unknown{}}, ""},
+		{attrs{"prompt_wo": unknown{}}, ""},
+		{attrs{}, "Missing Attribute Configuration"},
+		{attrs{"prompt": "write", "prompt_wo": "write"}, "Invalid Attribute Combination"},
+	} {
+		if got := fakecli.Text(c.Validate(test.config)); test.want == "" && got != "" || !strings.Contains(got, test.want) {
+			t.Errorf("%v: want %q in:\n%s", test.config, test.want, got)
+		}
+	}
 }

@@ -65,18 +65,10 @@ func TestPlanBeyondLimit(t *testing.T) {
 			l.s.SetStatus(job.ID, "archived")
 		}
 	}
-	tainted := func(l *life) {
-		none(l)
-		for _, o := range l.state {
-			o.Tainted = true
-		}
-	}
 	play(t, map[string][]step{
-		"perhaps, by triggers":  same(none, triggers, attrs{"triggers": unknown{}}),
-		"perhaps, by a name":    same(none, nil, attrs{"name": unknown{}}),
-		"perhaps, by a project": same(none, attrs{"project_id": harness.Project}, attrs{"project_id": unknown{}}),
-		"perhaps, by a prompt":  same(archived, nil, attrs{"prompt": unknown{}}, newJob, newJob, "Agent job archived", "Agent job archived"),
-		"perhaps, and tainted":  same(tainted, triggers, attrs{"triggers": unknown{}}),
+		"perhaps, by triggers": same(none, triggers, attrs{"triggers": unknown{}}),
+		"perhaps, by a name":   same(none, nil, attrs{"name": unknown{}}),
+		"perhaps, by a prompt": same(archived, nil, attrs{"prompt": unknown{}}, newJob, newJob, "Agent job archived", "Agent job archived"),
 		"perhaps, and one of two is not known": {{
 			before: limit("max_new_jobs"), objects: []object{later(triggers, attrs{"triggers": unknown{}})[0], named("b", "A")},
 			says: []string{"WARNING: " + tooManyJobs, "ERROR: " + tooManyJobs}, creates: 1,
@@ -89,8 +81,8 @@ func TestPlanBeyondLimit(t *testing.T) {
 	})
 }
 
-// An apply plans each resource again, and a failed plan in an apply may leave a deposed object. So that plan says nothing of a second resource
-// with a name, nor of a job beyond a limit: its create stops. Red without: isApplying in Create and in Delete.
+// An apply plans each resource again, and a failed plan in an apply may leave a deposed object. So that plan says nothing of a second
+// resource with a name, nor of a job beyond a limit: its create stops. Red without: isApplying in Create and in Delete.
 func TestPlanInApply(t *testing.T) {
 	destroys := func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.Destroy(c.T.Context()) }
 	creates := func(c *fakecli.CLI) []*tfprotov6.Diagnostic {

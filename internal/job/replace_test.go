@@ -6,7 +6,6 @@ package job_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -103,25 +102,18 @@ func TestReplacement(t *testing.T) {
 	play(t, lives)
 }
 
-// Without a journal, or where its folder vanished with the runner, the process that destroys a tainted job hands it to the create.
+// Without a journal, the process that destroys a tainted job hands it to the create.
 func TestReplacement_taintedWithoutJournal(t *testing.T) {
 	off := func(l *life) { l.config["journal"] = attrs{"enabled": false} }
-	vanished := func(l *life) {
-		if err := errors.Join(os.RemoveAll(l.folder), os.Mkdir(l.folder, 0o700)); err != nil {
-			l.t.Error(err)
+	lives := map[string][]step{}
+	for _, prompt := range []string{"prompt", "prompt_wo"} {
+		of := func(text string) []object {
+			return []object{{Address: "docs", Config: attrs{"name": "docs", prompt: text}}}
 		}
-	}
-	lives := map[string][]step{
-		"what its error says": {{before: off, objects: []object{named("docs", "fail")}, says: []string{"with create_before_destroy starts a new job, too"}, creates: 1}},
-	}
-	for name, before := range map[string]func(*life){"off": off, "vanished": vanished} {
-		for _, prompt := range []string{"prompt", "prompt_wo"} {
-			of := func(text string) []object {
-				return []object{{Address: "docs", Config: attrs{"name": "docs", prompt: text}}}
-			}
-			failed1 := step{before: before, objects: of("fail"), says: []string{failed}, creates: 1}
-			lives[name+", "+prompt] = []step{failed1, failed1, failed1, {objects: of("A"), creates: 2}, {objects: of("A"), creates: 2}}
-		}
+		failed1 := step{before: off, objects: of("fail"), says: []string{failed}, creates: 1}
+		says := failed1
+		says.says = []string{"with create_before_destroy starts a new job, too"}
+		lives[prompt] = []step{says, failed1, failed1, {objects: of("A"), creates: 2}, {objects: of("A"), creates: 2}}
 	}
 	play(t, lives)
 }

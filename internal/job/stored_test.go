@@ -113,8 +113,12 @@ func TestMarks_stored(t *testing.T) {
 func TestSave_failed(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics
-	job := jobModel{ProjectID: types.StringValue("proj_1"), arguments: arguments{Triggers: types.MapNull(types.StringType)}, shownJob: shownJob{ID: types.StringValue("job_1")}}
-	stateWriter{state: &tfsdk.State{Schema: schema.Schema{}, Raw: tftypes.NewValue(tftypes.Object{}, nil)}, private: private{}, marks: new(marks), diags: &diags}.save(t.Context(), &job)
+	job := jobModel{
+		ProjectID: types.StringValue("proj_1"), arguments: arguments{Triggers: types.MapNull(types.StringType)},
+		shownJob: shownJob{ID: types.StringValue("job_1")},
+	}
+	state := &tfsdk.State{Schema: schema.Schema{}, Raw: tftypes.NewValue(tftypes.Object{}, nil)}
+	stateWriter{state: state, private: private{}, marks: new(marks), diags: &diags}.save(t.Context(), &job)
 	if len(diags) != 2 { // the first one is the framework's
 		t.Fatalf("diagnostics: %v", diags)
 	}

@@ -67,21 +67,15 @@ func TestOrdinaryUse(t *testing.T) {
 			{write: instances("4"), args: "apply", creates: 4},
 			{args: "state rm agent_job.test[1]", creates: 4}, {args: "apply", creates: 4, adopts: true},
 		}},
-		{"X11_saved_plans", noRefresh, []command{
-			{write: plain, args: "plan -out=saved"}, {args: "apply saved", creates: 1},
-			{write: use("test", "write more"), args: "plan -out=saved", creates: 1}, {args: "apply saved", creates: 1, messages: 1},
-			{args: "plan -destroy -out=saved", creates: 1, messages: 1}, {args: "apply saved", creates: 1, messages: 1},
-			{args: "apply", creates: 2, messages: 1},
+		{"X13_removed_block", noRefresh, []command{
+			{write: plain, args: "apply", creates: 1}, {args: "apply", creates: 1}, {write: removed, args: "apply", creates: 1},
+			{write: plain, args: "apply", creates: 1, adopts: true},
 		}},
 		// The run blocks have their own state: they start, change and destroy their own
 		// job, beside the one of the configuration's state.
 		{"X11_terraform_test", "", []command{
 			{write: tested, args: "apply", creates: 1}, {args: "plan -detailed-exitcode", creates: 1},
 			{args: "test -no-color", creates: 2, messages: 1}, {args: "test -no-color", creates: 3, messages: 2},
-		}},
-		{"X13_removed_block", noRefresh, []command{
-			{write: plain, args: "apply", creates: 1}, {args: "apply", creates: 1}, {write: removed, args: "apply", creates: 1},
-			{write: plain, args: "apply", creates: 1, adopts: true},
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
