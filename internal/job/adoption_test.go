@@ -227,6 +227,10 @@ func TestMessage_record(t *testing.T) {
 			{objects: of("B"), says: []string{unconfirmed}, creates: 1, messages: 1},
 			sent(2, "C"),
 		},
+		"given up after its plan, by who applies a saved one": { // the message is another request
+			first, {meanwhile: forgets, objects: of("B"), says: []string{"WARNING: Agent job not replaced"}, creates: 1, messages: 1},
+			{objects: of("B"), creates: 1, messages: 1},
+		},
 		"N15 to a job that was replaced since": {
 			first, {objects: replaced, creates: 2},
 			{before: asBefore(1), objects: of("A"), creates: 2},

@@ -63,10 +63,6 @@ func TestJob_steps(t *testing.T) {
 		}
 	}
 	lives := map[string][]step{
-		"failed after a message": { // the wait has seen it, so the next refresh does not take it for an earlier end
-			first, {objects: of(writeOnly("fail")), says: []string{failed}, creates: 1, messages: 1},
-			{objects: of(writeOnly("fail")), says: []string{hasFailed, failed}, creates: 1, messages: 1},
-		},
 		"ignored": {first, {objects: ignoring(b), creates: 1}, {objects: ignoring(updatedIn("5m", b)), creates: 1}, sent(1, b)},
 		"unknown while planning": {
 			{objects: planned(unread, a), creates: 1},
@@ -77,11 +73,6 @@ func TestJob_steps(t *testing.T) {
 		"unknown, then empty":         {{objects: planned(unread, writeOnly("")), says: []string{invalid}}},
 		"unknown, then both":          {{objects: planned(fakecli.With(unread, attrs{"prompt": "A"}), fakecli.With(a, attrs{"prompt": "A"})), says: []string{invalid}}},
 		"unknown, null on a live job": {first, {objects: planned(unread, nil), creates: 1}, first},
-		"unknown on a failed job": {
-			first,
-			{before: becomes("failed"), objects: planned(unread, a), says: []string{newJob, failed}, creates: 1},
-			{objects: planned(unread, b), creates: 2}, {objects: planned(unread, b), creates: 2},
-		},
 		"a job that refuses messages": {
 			{objects: of(onceA), creates: 1},
 			{objects: of(onceB), says: []string{"The next apply starts a new job with the prompt"}, creates: 1, messages: 1},
@@ -177,16 +168,7 @@ func TestJob_steps(t *testing.T) {
 			{objects: planned(fakecli.With(a, attrs{"wait": unknown{}}), a), creates: 1, after: shows("completed")},
 		},
 	}
-	late := of(b)
-	lives["a request given up after its plan"] = []step{ // by who applies a saved one
-		{before: func(l *life) {}, objects: of(a), creates: 1},
-		{meanwhile: forgets, objects: late, says: []string{"WARNING: Agent job not replaced"}, creates: 1, messages: 1},
-		{objects: late, creates: 1, messages: 1}, // the message is another request
-	}
 	for _, steps := range lives {
-		if steps[0].before != nil {
-			continue
-		}
 		steps[0].before = func(l *life) { l.config["journal"] = attrs{"enabled": false} }
 	}
 	play(t, lives)
