@@ -48,7 +48,7 @@ func eachAction(t *testing.T, script simulator.Script, test func(t *testing.T, s
 
 // Each row runs with both actions; ID is the job's.
 func TestAction_ends(t *testing.T) {
-	const link = "https://github.com/example/docs/pull/77"
+	const link, repeats = "https://github.com/example/docs/pull/77", "Running the action again sends the prompt again."
 	fails := simulator.Script{Duration: 100 * time.Millisecond, Status: "failed", Extra: map[string]any{"prLink": link}}
 	endless := simulator.Script{Duration: time.Hour}
 	for name, test := range map[string]struct {
@@ -78,10 +78,10 @@ func TestAction_ends(t *testing.T) {
 		},
 		"timeout": {
 			script: endless, config: attrs{"timeouts": attrs{"invoke": "300ms"}},
-			says: []string{"ERROR: Agent job still running", "job ID in project proj_1", "use the data source agent_job", "Running the action again sends the prompt again."},
+			says: []string{"ERROR: Agent job still running", "job ID in project proj_1", "use the data source agent_job", repeats},
 		},
 		"key rejected": {poll: 401, says: []string{"ERROR: Agent job still running", "job ID in project proj_1", "401"}},
-		"never found":  {poll: 404, says: []string{"ERROR: Agent job not found", "job ID in project proj_1", "404", "Running the action again sends the prompt again."}},
+		"never found":  {poll: 404, says: []string{"ERROR: Agent job not found", "job ID in project proj_1", "404", repeats}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachAction(t, test.script, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
@@ -121,7 +121,7 @@ func TestAction_M02_notSeenActive(t *testing.T) {
 	harness.Bubble(t, harness.Always(simulator.Script{}), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
 		id := ended(s)
 		_, diags := c.Invoke(t.Context(), "agent_send_message", attrs{"prompt": "write", "job_id": id})
-		harness.Contains(t, fakecli.Text(diags), "WARNING: Agent job not seen active: Job "+id+" in project proj_1 accepted the message.", "dashboard")
+		harness.Contains(t, fakecli.Text(diags), "WARNING: Agent job not seen active: Job "+id+" in project proj_1 accepted the message.")
 	})
 }
 
@@ -137,7 +137,8 @@ func TestAction_notAccepted(t *testing.T) {
 			faultserver.EOF, 0, []string{"ERROR: Outcome of ", "The prompt was sent to TARGET, and no", "Running the action again sends it again."},
 		},
 		"A04 no response within five seconds after Ctrl-C": {
-			func(http.ResponseWriter, *http.Request) { time.Sleep(time.Minute) }, 6 * time.Second, []string{"ERROR: Outcome of ", "interrupted", "Running the action again sends it again."},
+			func(http.ResponseWriter, *http.Request) { time.Sleep(time.Minute) }, 6 * time.Second,
+			[]string{"ERROR: Outcome of ", "interrupted", "Running the action again sends it again."},
 		},
 		"refused": {
 			func(w http.ResponseWriter, _ *http.Request) {

@@ -166,7 +166,8 @@ func TestAdoption(t *testing.T) {
 			{before: forgets, objects: a, creates: 2, after: has("docs 2")}, {before: lost, objects: a, says: []string{adopted}, creates: 2},
 		},
 		"N24 unanswered, and imported": {
-			noResponse, {before: func(l *life) { importTo(l, "docs") }, objects: a, creates: 1}, {objects: a, creates: 1, after: has("docs 1")}, ofLost,
+			noResponse, {before: func(l *life) { importTo(l, "docs") }, objects: a, creates: 1},
+			{objects: a, creates: 1, after: has("docs 1")}, ofLost,
 		},
 		"N12 unanswered message, and a lost state": {
 			first, {before: unanswered(simulator.KindMessage), objects: b, says: []string{unknownMessage}, creates: 1, messages: 1},
@@ -222,7 +223,10 @@ func TestMessage_record(t *testing.T) {
 		},
 		"N12 without a response": {
 			first,
-			{before: unanswered(simulator.KindMessage), objects: of("B"), says: []string{unknownMessage}, creates: 1, messages: 1, after: counted("1")},
+			{
+				before: unanswered(simulator.KindMessage), objects: of("B"), says: []string{unknownMessage},
+				creates: 1, messages: 1, after: counted("1"),
+			},
 			{before: asBefore(1), objects: of("B"), says: []string{unknownMessage}, creates: 1, messages: 1},
 			{objects: of("B"), says: []string{unconfirmed}, creates: 1, messages: 1},
 			sent(2, "C"),

@@ -19,13 +19,7 @@ func TestArchived(t *testing.T) {
 	onFailure := func(what string) attrs { return attrs{"wait": attrs{"on_failure": what}} }
 	unwaited, retry := attrs{"wait": attrs{"enabled": false}}, onFailure("retry")
 	archive := func(l *life) { l.s.SetStatus(l.s.OnlyJob(l.t).ID, "archived") }
-	all := func(does ...func(*life)) func(*life) {
-		return func(l *life) {
-			for _, do := range does {
-				do(l)
-			}
-		}
-	}
+	archivedAndLost := func(l *life) { archive(l); lost(l) }
 	imported := func(l *life) {
 		job := l.s.Create(harness.Project, "from elsewhere")
 		l.s.SetStatus(job.ID, "archived")
@@ -40,7 +34,9 @@ func TestArchived(t *testing.T) {
 	archived := step{before: archive, objects: bare, creates: 1}
 	again := step{objects: slow, says: said(warns, fails), creates: 1}
 	play(t, map[string][]step{
-		"in the wait of a create": {{objects: gone, says: said(fails), creates: 1}, {objects: gone, says: said("sends nothing and fails again"), creates: 1}},
+		"in the wait of a create": {
+			{objects: gone, says: said(fails), creates: 1}, {objects: gone, says: said("sends nothing and fails again"), creates: 1},
+		},
 		"retry": {
 			{objects: retried, says: said("sends nothing and fails again"), creates: 1}, {objects: retried, says: said(fails), creates: 1},
 		},
@@ -59,9 +55,9 @@ func TestArchived(t *testing.T) {
 			{objects: of("slow", attrs{"wait": attrs{"enabled": false, "on_failure": "warn"}}), creates: 1},
 		},
 		"adopted": {
-			started, {before: all(archive, lost), objects: slow, says: said(adopted, fails), creates: 1}, {objects: slow, says: said(fails), creates: 1},
+			started, {before: archivedAndLost, objects: slow, says: said(adopted, fails), creates: 1}, {objects: slow, says: said(fails), creates: 1},
 		},
-		"adopted, and nobody waits": {started, {before: all(archive, lost), objects: of("slow", unwaited), says: said(adopted, warns), creates: 1}},
+		"adopted, and nobody waits": {started, {before: archivedAndLost, objects: of("slow", unwaited), says: said(adopted, warns), creates: 1}},
 		"imported":                  {{before: imported, objects: of("A", nil), says: said(warns, fails)}},
 		"completed before, and again": {
 			first, archived, {before: becomes("active"), meanwhile: archive, objects: bare, says: said(warns), creates: 1},

@@ -87,11 +87,12 @@ func TestValidate_I01(t *testing.T) {
 		return diags
 	}
 	ofActions := []string{"project_id", "prompt", "prompt_wo", "wait on_failure", "timeouts invoke"}
+	ofResources := []string{"name", "wait on_failure", "timeouts create", "timeouts update"}
 	for kind, test := range map[string]struct {
 		required attrs
 		names    []string
 	}{
-		"resource":           {attrs{"prompt": "write"}, append(slices.Collect(maps.Keys(examples)), "name", "wait on_failure", "timeouts create", "timeouts update")},
+		"resource":           {attrs{"prompt": "write"}, append(slices.Collect(maps.Keys(examples)), ofResources...)},
 		"data source":        {attrs{"id": "job_1"}, []string{"id", "project_id"}},
 		"agent_start_job":    {attrs{"prompt": "write"}, ofActions},
 		"agent_send_message": {attrs{"prompt": "write", "job_id": "job_1"}, append(ofActions, "job_id")},

@@ -54,7 +54,9 @@ func TestNames(t *testing.T) {
 		"imported with a name that has another job": {
 			first, {before: importsBeside, objects: onlyA, says: []string{getsAnother}, creates: 1, after: has("a 2")},
 		},
-		"one job in two resources":         {first, {before: oneInTwo, objects: twice, creates: 1, after: has("a 1", "b 1")}, {objects: twice, creates: 1}},
+		"one job in two resources": {
+			first, {before: oneInTwo, objects: twice, creates: 1, after: has("a 1", "b 1")}, {objects: twice, creates: 1},
+		},
 		"N09 two new ones with one prompt": {{objects: []object{a, a.at("other")}, says: []string{duplicate}, creates: 1}},
 		"destroyed and created again by terraform test": {
 			{before: func(l *life) { l.isTest = true }, objects: onlyA, creates: 1},

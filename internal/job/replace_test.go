@@ -51,6 +51,8 @@ func TestReplacement(t *testing.T) {
 		archived := func(s step) step { s.before = becomes("archived"); return s }
 		another1, keepsFailing := another(a), step{objects: fail, says: saysAnd(failed), creates: 1}
 		tainted, stays := same(a), step{objects: a, creates: 2}
+		lateName := keepsFailing
+		lateName.objects = later("fail", nil, attrs{"name": unknown{}})
 		tainted.before = func(l *life) { l.state["docs"].Tainted = true }
 		unconfigured := keepsFailing
 		unconfigured.unconfigured, unconfigured.says = true, slices.Concat([]string{"WARNING: Agent provider not configured"}, unconfigured.says)
@@ -80,7 +82,7 @@ func TestReplacement(t *testing.T) {
 				failed1, {objects: of("fail", attrs{"project_id": "proj_2"}), says: []string{failed}, creates: 2},
 				{objects: fail, says: append(map[bool][]string{true: {adopted}}[isLast], failed), creates: 2 + news},
 			},
-			"failed, and the name is not known yet":           {failed1, {objects: later("fail", nil, attrs{"name": unknown{}}), says: keepsFailing.says, creates: 1}},
+			"failed, and the name is not known yet":           {failed1, lateName},
 			"failed, and the provider's key is not known yet": {failed1, unconfigured},
 			"failed later": { // each apply fails, until something changes
 				first, {before: becomes("failed"), objects: a, says: []string{hasFailed, failed}, creates: 1},

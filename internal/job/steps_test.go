@@ -36,13 +36,14 @@ func TestJob_steps(t *testing.T) {
 	}
 	writeOnly := func(prompt any) attrs { return attrs{"prompt_wo": prompt} }
 	unwaited := func(job attrs) attrs { return fakecli.With(job, attrs{"wait": attrs{"enabled": false}}) }
+	both := func(job attrs) attrs { return fakecli.With(job, attrs{"prompt": "A"}) }
 	updatedIn := func(timeout string, job attrs) attrs {
 		return fakecli.With(job, attrs{"timeouts": attrs{"update": timeout}})
 	}
 	a, b, c, unread := writeOnly("A"), writeOnly("B"), writeOnly("C"), writeOnly(unknown{})
 	onceA, onceB := writeOnly("once A"), writeOnly("once B")
 	// For most of the minute in which that may be, the service shows the end of the prompt before.
-	stale := attrs{"prompt": "[simulate: 90s, stale=55s]"}
+	lateLink, stale := attrs{"prompt": "late link"}, attrs{"prompt": "[simulate: 90s, stale=55s]"}
 	missing := simulator.Fault{Kind: simulator.KindGet, Times: -1, Status: 404}
 	refused := func(status int) simulator.Fault { return simulator.Fault{Kind: simulator.KindMessage, Status: status} }
 	after := func(pause time.Duration) func(*life) { return func(*life) { time.Sleep(pause) } }
@@ -71,7 +72,7 @@ func TestJob_steps(t *testing.T) {
 			sent(1, b),
 		},
 		"unknown, then empty":         {{objects: planned(unread, writeOnly("")), says: []string{invalid}}},
-		"unknown, then both":          {{objects: planned(fakecli.With(unread, attrs{"prompt": "A"}), fakecli.With(a, attrs{"prompt": "A"})), says: []string{invalid}}},
+		"unknown, then both":          {{objects: planned(both(unread), both(a)), says: []string{invalid}}},
 		"unknown, null on a live job": {first, {objects: planned(unread, nil), creates: 1}, first},
 		"a job that refuses messages": {
 			{objects: of(onceA), creates: 1},
@@ -79,7 +80,9 @@ func TestJob_steps(t *testing.T) {
 			{objects: ignoring(updatedIn("5m", onceB)), creates: 1, messages: 1},
 			{
 				objects: of(onceB), creates: 2, messages: 1,
-				says: []string{"refused a message after it had finished, so apply sends the new prompt to another job, which does not see the earlier prompts"},
+				says: []string{
+					"refused a message after it had finished, so apply sends the new prompt to another job, which does not see the earlier prompts",
+				},
 			},
 			{objects: of(onceA), says: []string{"409 Conflict"}, creates: 2, messages: 2, after: counted("0")},
 			{objects: of(onceB), creates: 2, messages: 2},
@@ -137,7 +140,8 @@ func TestJob_steps(t *testing.T) {
 		"P02 no status": {{objects: of(unwaited(attrs{"prompt": "no status"})), creates: 1, after: shows("active")}},
 		"P03 odd link": {
 			{objects: of(unwaited(attrs{"prompt": "odd link"})), says: []string{oddLink}, creates: 1},
-			{objects: of(attrs{"prompt": "odd link"}), says: []string{oddLink, oddLink}, creates: 1, after: shows("completed")}, // by the refresh and the wait
+			// The refresh says it, and the wait.
+			{objects: of(attrs{"prompt": "odd link"}), says: []string{oddLink, oddLink}, creates: 1, after: shows("completed")},
 		},
 		"P05 later link": {
 			{objects: of(attrs{"prompt": "later link"}), creates: 1, after: hasLink(false)},
@@ -145,8 +149,8 @@ func TestJob_steps(t *testing.T) {
 		},
 		"P05 late link, found by a refresh": {
 			first,
-			{objects: of(updatedIn("500ms", attrs{"prompt": "late link"})), says: []string{stillRunning}, creates: 1, messages: 1, after: shows("active")},
-			{before: after(time.Second), objects: of(attrs{"prompt": "late link"}), creates: 1, messages: 1, after: hasLink(true)},
+			{objects: of(updatedIn("500ms", lateLink)), says: []string{stillRunning}, creates: 1, messages: 1, after: shows("active")},
+			{before: after(time.Second), objects: of(lateLink), creates: 1, messages: 1, after: hasLink(true)},
 		},
 		"P09 not found in the wait": {
 			first,

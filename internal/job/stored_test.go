@@ -41,7 +41,7 @@ func TestMarks_transitions(t *testing.T) {
 	interrupted := func(status agentapi.Status) transition {
 		return func(m *messageMarks) { m.interrupted(status) }
 	}
-	unconfirmed, recent := messageMarks{Unconfirmed: true}, messageMarks{SentAt: start}
+	unconfirmed, recent, refuses := messageMarks{Unconfirmed: true}, messageMarks{SentAt: start}, messageMarks{RefusesMessages: true}
 	for name, test := range map[string]struct {
 		before messageMarks
 		do     transition
@@ -52,9 +52,9 @@ func TestMarks_transitions(t *testing.T) {
 		"another one":                   {unconfirmed, (*messageMarks).unanswered, unconfirmed},
 		"an unconfirmed message shows":  {unconfirmed, observed(completed, active, active), messageMarks{}},
 		"not if the job was active":     {unconfirmed, observed(active, active, active), unconfirmed},
-		"a refusal, then active":        {messageMarks{RefusesMessages: true}, observed(completed, active, active), messageMarks{}},
-		"a refusal, then finished":      {messageMarks{RefusesMessages: true}, observed(completed, completed, completed), messageMarks{RefusesMessages: true}},
-		"a refusal, then a message":     {messageMarks{RefusesMessages: true}, messaged(start), recent},
+		"a refusal, then active":        {refuses, observed(completed, active, active), messageMarks{}},
+		"a refusal, then finished":      {refuses, observed(completed, completed, completed), refuses},
+		"a refusal, then a message":     {refuses, messaged(start), recent},
 		"nor without a status":          {unconfirmed, observed(completed, "", ""), unconfirmed},
 		"a status soon after a message": {recent, observed(active, completed, active), recent},
 		"no status after a message":     {recent, observed(active, "", ""), recent},
@@ -124,7 +124,10 @@ func TestSave_failed(t *testing.T) {
 		t.Fatalf("diagnostics: %v", diags)
 	}
 	detail := diags[1].Detail()
-	for _, want := range []string{"Job job_1 in project proj_1 could not be written to the state. ", "The prompt may have been sent", "https://github.com/agentjobs/terraform-provider-agent/issues"} {
+	for _, want := range []string{
+		"Job job_1 in project proj_1 could not be written to the state. ", "The prompt may have been sent",
+		"https://github.com/agentjobs/terraform-provider-agent/issues",
+	} {
 		if !strings.Contains(detail, want) {
 			t.Errorf("missing %q in:\n%s", want, detail)
 		}
@@ -139,7 +142,7 @@ func TestRequest_triggers(t *testing.T) {
 		"{}{}":                 types.MapValueMust(types.StringType, nil),
 		`{"a":null,"b":"1"}{}`: types.MapValueMust(types.StringType, map[string]attr.Value{"b": types.StringValue("1"), "a": types.StringNull()}),
 	} {
-		job := jobModel{Name: types.StringValue("a"), Prompt: types.StringValue("prompt"), ProjectID: types.StringValue("proj"), arguments: arguments{Triggers: triggers}}
+		job := jobModel{Prompt: types.StringValue("prompt"), arguments: arguments{Triggers: triggers}}
 		if got := job.request(t.Context(), "").Arguments; got != want {
 			t.Errorf("the triggers of earlier versions were %s, and are %s", want, got)
 		}
@@ -190,7 +193,8 @@ func TestWebLink_P03(t *testing.T) {
 			"https://gіthub.com/", "https://github.com\u2044pull.evil.example/", "https://github.com。evil.example/", "https://bücher.example/",
 			"https://example.com/\u202e1", "https://example.com/\u200b1", "https://example.com/é", "https://example.com/\xff",
 			"https://example.com/ 1", "https://example.com/\n", "https://example.com/\x1b[2J", "https://example.com/\x00",
-			"https://example.com/\"><b>", "https://example.com/`id`", "https://example.com/{1}|^", "https://example.com:80x/", "https://[::1/", "http://[::1]:80/",
+			"https://example.com/\"><b>", "https://example.com/`id`", "https://example.com/{1}|^", "https://example.com:80x/", "https://[::1/",
+			"http://[::1]:80/",
 			"https://x/a)[text](https://evil)", "https://x/a]", "https://x/a?b[]=1", "https://x/$(id)", "https://x/$HOME", "https://x/a;id",
 			"https://x/a&b", "https://x/?a=1&b=2", "https://x/a|b", "https://x/'", "https://x/a*", "https://x/!x", "https://x/a,b", "https://x/@a",
 			"https://x/a:~root", "https://x/a<b", "https://x/%", "https://x/%2", "https://x/%zz", "https://x/%%20",
@@ -206,7 +210,9 @@ func TestWebLink_P03(t *testing.T) {
 
 // Whoever reads a link sees the host that it leads to, and nothing in it ends a Markdown link or a word of a shell.
 func FuzzWebLink(f *testing.F) {
-	for _, seed := range []string{"https://github.com/acme/docs/pull/1", "http://x:1/?a#b", "https://a@b", "https://x/a)[b](c", "https://x/%41", "https://[::1]/"} {
+	for _, seed := range []string{
+		"https://github.com/acme/docs/pull/1", "http://x:1/?a#b", "https://a@b", "https://x/a)[b](c", "https://x/%41", "https://[::1]/",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, link string) {

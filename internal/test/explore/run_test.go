@@ -321,7 +321,8 @@ func (r *run) startProcess() *process {
 		Command: map[bool]string{true: "apply", false: "plan"}[r.planned.Load()], // of what the plan has saved, as in a pipeline
 	}
 	p.cli = &fakecli.CLI{T: w}
-	if diags := p.cli.ConnectTo(p.ctx, provider.New(fmt.Sprint(p.pid), provider.Options{Process: own, Dial: p.dial}), p.settings()); len(diags) > 0 {
+	options := provider.Options{Process: own, Dial: p.dial}
+	if diags := p.cli.ConnectTo(p.ctx, provider.New(fmt.Sprint(p.pid), options), p.settings()); len(diags) > 0 {
 		w.Fatal(fakecli.Text(diags))
 	}
 	p.cli.Carry = p.carry
