@@ -143,6 +143,8 @@ func TestAdoption(t *testing.T) {
 	triggered := []object{named("docs", "A").with(attrs{"triggers": attrs{"v": "1"}})}
 	fails := []object{named("docs", "fail")}
 	retries := []object{named("docs", "fail").with(attrs{"wait": attrs{"on_failure": "retry"}})}
+	mayRetry := []object{retries[0]}
+	mayRetry[0].Planned = fakecli.With(mayRetry[0].Config, attrs{"wait": attrs{"on_failure": unknown{}}})
 	first, ofLost := step{objects: a, creates: 1}, step{before: lost, objects: a, says: []string{adopted}, creates: 1}
 	atWork := []object{named("docs", "slow").with(attrs{"wait": attrs{"enabled": false}})}
 	released := func(l *life) { // by another run, from an older state
@@ -177,6 +179,7 @@ func TestAdoption(t *testing.T) {
 		"N02 a failed job": {
 			{objects: fails, says: []string{failed}, creates: 1}, {before: lost, objects: fails, says: []string{adopted, failed}, creates: 1},
 			{before: lost, objects: retries, says: []string{failed}, creates: 2},
+			{before: lost, objects: mayRetry, says: []string{failed}, creates: 3},
 		},
 		"N05 a job that is gone": {
 			first, {before: func(l *life) { lost(l); l.s.Forget(l.s.OnlyJob(l.t).ID) }, objects: a, says: []string{notReadable}, creates: 1},
