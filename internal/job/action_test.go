@@ -63,6 +63,10 @@ func TestAction_ends(t *testing.T) {
 			end:    "archived (1s elapsed). The service shows no pull request.",
 			says:   []string{"ERROR: Agent job archived", "before any run saw it complete", "run the action again."},
 		},
+		"archived, with a link": {
+			script: simulator.Script{Status: "archived", Duration: time.Second, Extra: attrs{"prLink": link}},
+			end:    "archived (1s elapsed). Pull request: " + link, says: []string{"WARNING: Agent job archived"},
+		},
 		"odd link": {
 			script: simulator.Script{Duration: 200 * time.Millisecond, Extra: map[string]any{"prLink": "javascript:alert(1)"}},
 			end:    "completed (0s elapsed). The service shows no pull request.",
