@@ -104,8 +104,9 @@ func TestAdoption_everyArgument(t *testing.T) {
 						is.posts = sent.Create + sent.Message
 					}
 					if got := s.Counts(); got.Create+got.Message != is.posts || fakecli.Failed(diags) != stops {
-						t.Fatalf("%s, %s, run %d, %v: %d POSTs so far, want %d, fails %t. Has %s its own value and send (arguments.go), and simulator and client its field?\n%s",
-							name, what, run, job[name], got.Create+got.Message, is.posts, stops, name, fakecli.Text(diags))
+						t.Fatalf("%s, %s, run %d, %v: %d POSTs so far, want %d, fails %t. "+
+							"Has it its own value and send (arguments.go), and simulator and client its field?\n%s",
+							name, what, run, job[name], got.Create+got.Message, is.posts, stops, fakecli.Text(diags))
 					}
 					if field := examples[name].field; field != "" && is.posts > sent.Create+sent.Message {
 						posts := slices.DeleteFunc(s.Requests(), func(r simulator.Request) bool { return r.Kind == simulator.KindGet })
@@ -139,15 +140,18 @@ func unanswered(kind simulator.Kind) func(*life) {
 // leads to it: TestJudge and TestJudge_beside.
 func TestAdoption(t *testing.T) {
 	a, b := []object{named("docs", "A")}, []object{named("docs", "B")}
-	derived := named("docs", "B")
-	derived.Planned = fakecli.With(derived.Config, attrs{"prompt": unknown{}})
 	triggered := []object{named("docs", "A").with(attrs{"triggers": attrs{"v": "1"}})}
 	fails := []object{named("docs", "fail")}
 	retries := []object{named("docs", "fail").with(attrs{"wait": attrs{"on_failure": "retry"}})}
-	mayRetry := []object{named("docs", "A").with(attrs{"wait": attrs{"on_failure": "retry"}})}
+	mayRetry := []object{retries[0]}
 	mayRetry[0].Planned = fakecli.With(mayRetry[0].Config, attrs{"wait": attrs{"on_failure": unknown{}}})
 	first, ofLost := step{objects: a, creates: 1}, step{before: lost, objects: a, says: []string{adopted}, creates: 1}
 	atWork := []object{named("docs", "slow").with(attrs{"wait": attrs{"enabled": false}})}
+	released := func(l *life) { // by another run, from an older state
+		other := *l
+		other.state = maps.Clone(l.past[1])
+		other.run("another", step{objects: []object{gone("docs")}})
+	}
 	noResponse := step{before: unanswered(simulator.KindCreate), objects: a, says: []string{unknownCreate}, creates: 1}
 	play(t, map[string][]step{
 		"N02 the same": {
@@ -156,7 +160,7 @@ func TestAdoption(t *testing.T) {
 		},
 		"N03 edited, and undone": {
 			{objects: atWork, creates: 1}, {before: lost, objects: b, says: []string{mayStop, stops}, creates: 1},
-			{objects: []object{derived}, says: []string{stops}, creates: 1}, {objects: atWork, says: []string{adopted}, creates: 1},
+			{objects: atWork, says: []string{adopted}, creates: 1},
 		},
 		"N04 other triggers": {first, {before: lost, objects: triggered, creates: 2}, {objects: triggered, creates: 2}},
 		"N07 unanswered": {
@@ -164,7 +168,8 @@ func TestAdoption(t *testing.T) {
 			{before: forgets, objects: a, creates: 2, after: has("docs 2")}, {before: lost, objects: a, says: []string{adopted}, creates: 2},
 		},
 		"N24 unanswered, and imported": {
-			noResponse, {before: func(l *life) { importTo(l, "docs") }, objects: a, creates: 1}, {objects: a, creates: 1, after: has("docs 1")}, ofLost,
+			noResponse, {before: func(l *life) { importTo(l, "docs") }, objects: a, creates: 1},
+			{objects: a, creates: 1, after: has("docs 1")}, ofLost,
 		},
 		"N12 unanswered message, and a lost state": {
 			first, {before: unanswered(simulator.KindMessage), objects: b, says: []string{unknownMessage}, creates: 1, messages: 1},
@@ -174,6 +179,7 @@ func TestAdoption(t *testing.T) {
 		"N02 a failed job": {
 			{objects: fails, says: []string{failed}, creates: 1}, {before: lost, objects: fails, says: []string{adopted, failed}, creates: 1},
 			{before: lost, objects: retries, says: []string{failed}, creates: 2},
+			{before: lost, objects: mayRetry, says: []string{failed}, creates: 3},
 		},
 		"N05 a job that is gone": {
 			first, {before: func(l *life) { lost(l); l.s.Forget(l.s.OnlyJob(l.t).ID) }, objects: a, says: []string{notReadable}, creates: 1},
@@ -183,30 +189,12 @@ func TestAdoption(t *testing.T) {
 			injects(simulator.Fault{Kind: simulator.KindGet, Times: -1, Status: 404})(l)
 			time.AfterFunc(50*time.Second, l.s.ClearFaults)
 		}, objects: a, says: []string{adopted}, creates: 1}},
-		"the same, and the plan does not know on_failure": {first, {before: lost, objects: mayRetry, says: []string{adopted}, creates: 1}},
-		"N01 a destroyed job":                             {first, {objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")}, {objects: a, creates: 2}},
+		"N01 a destroyed job": {first, {objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")}, {objects: a, creates: 2}},
+		// The plan has shown the id of the job. The apply of a host that does not plan again must not send instead.
+		"a job that was released since the plan": {
+			first, {before: lost, meanwhile: released, objects: a, once: true, says: []string{notCreated}, creates: 1},
+		},
 	})
-}
-
-// A plan that adopts shows the job's id. If the name has no job or another one by then, the apply of a host that does not plan again sends
-// nothing.
-func TestAdoption_planned(t *testing.T) {
-	a := []object{named("docs", "A")}
-	forced := named("docs", "A")
-	forced.Forced = true
-	lives := map[string][]step{}
-	for what, o := range map[string]object{"released": gone("docs"), "another job": forced} {
-		meanwhile := func(l *life) {
-			other := *l
-			other.state = maps.Clone(l.past[1])
-			other.run("meanwhile", step{objects: []object{o}})
-		}
-		creates := map[bool]int{false: 1, true: 2}[o.Forced]
-		lives[what] = []step{
-			{objects: a, creates: 1}, {before: lost, meanwhile: meanwhile, objects: a, once: true, says: []string{notCreated}, creates: creates},
-		}
-	}
-	play(t, lives)
 }
 
 // counted asserts the messages that the state counts.
@@ -238,10 +226,17 @@ func TestMessage_record(t *testing.T) {
 		},
 		"N12 without a response": {
 			first,
-			{before: unanswered(simulator.KindMessage), objects: of("B"), says: []string{unknownMessage}, creates: 1, messages: 1, after: counted("1")},
+			{
+				before: unanswered(simulator.KindMessage), objects: of("B"), says: []string{unknownMessage},
+				creates: 1, messages: 1, after: counted("1"),
+			},
 			{before: asBefore(1), objects: of("B"), says: []string{unknownMessage}, creates: 1, messages: 1},
 			{objects: of("B"), says: []string{unconfirmed}, creates: 1, messages: 1},
 			sent(2, "C"),
+		},
+		"given up after its plan, by who applies a saved one": { // the message is another request
+			first, {meanwhile: forgets, objects: of("B"), says: []string{"WARNING: Agent job not replaced"}, creates: 1, messages: 1},
+			{objects: of("B"), creates: 1, messages: 1},
 		},
 		"N15 to a job that was replaced since": {
 			first, {objects: replaced, creates: 2},
@@ -257,14 +252,11 @@ func TestMessage_record(t *testing.T) {
 	})
 }
 
-// (X05) A journal that cannot be used fails no command that sends nothing, and is an error of one that sends. What a replacement cannot free
-// stays in the state.
+// (X05) A journal that cannot be used fails no command that sends nothing, and is an error of one that sends. What a replacement cannot
+// free stays in the state.
 func TestUnusableJournal_S08(t *testing.T) {
 	broken := func(l *life) { l.config["journal"] = attrs{"url": os.Args[0] + stateName} } // it is a file
 	refused := func(l *life) { l.config["journal"] = attrs{"url": l.folder} }              // a local state needs a name there
-	taints := func(makes func(*life)) func(*life) {
-		return func(l *life) { makes(l); l.state["docs"].Tainted = true }
-	}
 	keepsID := func(l *life) {
 		if o := l.state["docs"]; o == nil || len(o.Deposed) > 0 || o.Get("id") != l.s.OnlyJob(l.t).ID {
 			l.t.Errorf("the state has lost the job: %v", o)
@@ -275,17 +267,22 @@ func TestUnusableJournal_S08(t *testing.T) {
 	triggered := []object{named("docs", "A").with(attrs{"triggers": attrs{"v": "1"}})}
 	first := step{objects: a, creates: 1}
 	lives := map[string][]step{
-		"-replace, broken":  {first, {before: broken, objects: forced, says: []string{notReplaced}, creates: 1, after: keepsID}, {objects: []object{gone("docs")}, says: []string{unusable}, creates: 1}},
+		"-replace, broken":  {first, {before: broken, objects: forced, says: []string{notReplaced}, creates: 1, after: keepsID}},
 		"triggers, refused": {first, {before: refused, objects: triggered, says: []string{notReplaced}, creates: 1, after: keepsID}},
-		"a taint, broken":   {first, {before: taints(broken), objects: a, says: []string{unusable, notReplaced}, creates: 1, after: keepsID}},
-		"a taint, refused":  {first, {before: taints(refused), objects: a, says: []string{unusable, notReplaced}, creates: 1, after: keepsID}},
 	}
 	for name, makes := range map[string]func(*life){"broken": broken, "refused": refused} {
-		lives["nothing to do, "+name] = []step{first, {before: makes, objects: a, creates: 1}}
-		lives["a forgotten request, "+name] = []step{first, {before: func(l *life) { forgets(l); makes(l) }, objects: a, says: []string{unusable}, creates: 1, after: keepsID}}
-		lives["destroy, "+name] = []step{first, {before: makes, objects: []object{gone("docs")}, says: []string{unusable}, creates: 1}}
+		taints := func(l *life) { makes(l); l.state["docs"].Tainted = true }
+		givesUp := func(l *life) { forgets(l); makes(l) }
+		for what, then := range map[string]step{
+			"a taint":             {before: taints, objects: a, says: []string{unusable, notReplaced}, creates: 1, after: keepsID},
+			"nothing to do":       {before: makes, objects: a, creates: 1},
+			"a forgotten request": {before: givesUp, objects: a, says: []string{unusable}, creates: 1, after: keepsID},
+			"destroy":             {before: makes, objects: []object{gone("docs")}, says: []string{unusable}, creates: 1},
+			"message":             {before: makes, objects: b, says: []string{unusable, notAccepted}, creates: 1},
+		} {
+			lives[what+", "+name] = []step{first, then}
+		}
 		lives["create, "+name] = []step{{before: makes, objects: a, says: []string{unusable, notCreated}}}
-		lives["message, "+name] = []step{first, {before: makes, objects: b, says: []string{unusable, notAccepted}, creates: 1}}
 	}
 	play(t, lives)
 }

@@ -4,8 +4,6 @@
 package job_test
 
 import (
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,21 +65,15 @@ func TestPlanBeyondLimit(t *testing.T) {
 			l.s.SetStatus(job.ID, "archived")
 		}
 	}
-	tainted := func(l *life) {
-		none(l)
-		for _, o := range l.state {
-			o.Tainted = true
-		}
-	}
 	play(t, map[string][]step{
-		"perhaps, by triggers":   same(none, triggers, attrs{"triggers": unknown{}}),
-		"perhaps, by a name":     same(none, nil, attrs{"name": unknown{}}),
-		"perhaps, by a project":  same(none, attrs{"project_id": harness.Project}, attrs{"project_id": unknown{}}),
-		"perhaps, by a prompt":   same(archived, nil, attrs{"prompt": unknown{}}, newJob, newJob, "Agent job archived", "Agent job archived"),
-		"perhaps, and tainted":   same(tainted, triggers, attrs{"triggers": unknown{}}),
-		"perhaps, and all new":   {{before: limit("max_new_jobs"), objects: later(triggers, attrs{"triggers": unknown{}}), says: []string{"WARNING: " + tooManyJobs, "ERROR: " + tooManyJobs}, creates: 1}},
-		"perhaps, of one of two": {{before: limit("max_new_jobs"), objects: []object{later(triggers, attrs{"triggers": unknown{}})[0], named("b", "A")}, says: []string{"WARNING: " + tooManyJobs, "ERROR: " + tooManyJobs}, creates: 1}},
-		"replacements":           {sent, {before: limit("max_new_jobs"), objects: both("A", triggers), says: []string{"add -refresh=false."}, creates: 2}},
+		"perhaps, by triggers": same(none, triggers, attrs{"triggers": unknown{}}),
+		"perhaps, by a name":   same(none, nil, attrs{"name": unknown{}}),
+		"perhaps, by a prompt": same(archived, nil, attrs{"prompt": unknown{}}, newJob, newJob, "Agent job archived", "Agent job archived"),
+		"perhaps, and one of two is not known": {{
+			before: limit("max_new_jobs"), objects: []object{later(triggers, attrs{"triggers": unknown{}})[0], named("b", "A")},
+			says: []string{"WARNING: " + tooManyJobs, "ERROR: " + tooManyJobs}, creates: 1,
+		}},
+		"replacements": {sent, {before: limit("max_new_jobs"), objects: both("A", triggers), says: []string{"add -refresh=false."}, creates: 2}},
 		"messages": {sent, {
 			before: limit("max_messages"), objects: both("B", nil), creates: 2, messages: 1,
 			says: []string{"WARNING: " + tooManyMessages, "has reached max_messages = 1, failed requests included."},
@@ -89,66 +81,39 @@ func TestPlanBeyondLimit(t *testing.T) {
 	})
 }
 
-// An apply plans each resource again, and a failed plan in an apply may leave a deposed object. So that plan says nothing of a second resource
-// with a name, nor of a job beyond a limit: its create stops.
+// An apply plans each resource again, and a failed plan in an apply may leave a deposed object. So that plan says nothing of a second
+// resource with a name, nor of a job beyond a limit: its create stops. Red without: isApplying in Create and in Delete.
 func TestPlanInApply(t *testing.T) {
-	for summary, name := range map[string]string{"Duplicate agent job name": "first", tooManyJobs: "second"} {
-		s := harness.NewService(t, harness.Always(simulator.Script{}))
-		limit := map[bool]any{true: 1}[summary == tooManyJobs]
-		c := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"max_new_jobs": limit, "journal": attrs{"url": t.TempDir() + stateName}}))
-		wantErrors(t, c.Run(t.Context(), attrs{"name": "first", "prompt": "A"}))
+	destroys := func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.Destroy(c.T.Context()) }
+	creates := func(c *fakecli.CLI) []*tfprotov6.Diagnostic {
 		c.Forget()
-		wantErrors(t, c.Plan(t.Context(), attrs{"name": name, "prompt": "B"}))
-		wantErrors(t, c.ApplyPlanned(t.Context(), attrs{"name": name, "prompt": "B"}), summary)
-		if s.Sent(t, 1, 0); !c.State.IsNull() {
-			t.Error(c.State)
-		}
+		return c.Run(c.T.Context(), attrs{"name": "first", "prompt": "A"})
 	}
-}
-
-// An apply may begin with a Delete. Red without: isApplying in Delete.
-func TestPlanInApply_afterDelete(t *testing.T) {
-	s := harness.NewService(t, harness.Always(simulator.Script{}))
-	c := fakecli.New(t, s.Attrs())
-	wantErrors(t, c.Run(t.Context(), writing("A", "1")))
-	c.ConnectTo(t.Context(), provider.New("test", provider.Options{}), fakecli.With(s.Attrs(), attrs{"max_new_jobs": 0}))
-	wantErrors(t, c.Destroy(t.Context()))
-	wantErrors(t, c.Plan(t.Context(), writing("A", "2")))
-	wantErrors(t, c.ApplyPlanned(t.Context(), writing("A", "2")), tooManyJobs)
-	s.Sent(t, 1, 0)
-}
-
-// A saved plan may have been made where no limit was set. Actions and resources share the count.
-func TestApplyBeyondLimit(t *testing.T) {
-	for summary, action := range map[string]string{tooManyJobs: "agent_start_job", tooManyMessages: "agent_send_message"} {
-		t.Run(summary, func(t *testing.T) {
-			s, folder := harness.NewService(t, harness.Always(simulator.Script{})), t.TempDir()
-			c := fakecli.New(t, s.Attrs())
-			wantErrors(t, c.Run(t.Context(), writing("write", "1")))
-			config := attrs{"prompt": "write", "wait": attrs{"enabled": false}}
-			if action == "agent_send_message" {
-				config["job_id"] = c.Get("id")
-			} else {
-				c.Forget()
-			}
-			wantErrors(t, c.Plan(t.Context(), writing("more", "1")))
-			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("apply")}),
-				fakecli.With(s.Attrs(), attrs{"max_new_jobs": 1, "max_messages": 1, "journal": attrs{"url": folder + stateName}}))
-			_, diags := c.Invoke(t.Context(), action, config)
-			wantErrors(t, diags)
-			before, sent := c.State, s.Counts()
-			diags = c.Apply(t.Context(), writing("more", "1"))
-			wantErrors(t, diags, summary)
-			harness.Contains(t, fakecli.Text(diags), "The prompt was not sent to ", " = 1, failed requests included.")
-			if strings.Contains(fakecli.Text(diags), "-refresh=false") || !c.State.Equal(before) || c.Tainted {
-				t.Errorf("tainted %t, %s: %s", c.Tainted, c.State, fakecli.Text(diags))
-			}
-			progress, diags := c.Invoke(t.Context(), action, config)
-			wantErrors(t, diags, summary)
-			entries, _ := filepath.Glob(filepath.Join(folder, "*", "*"))
-			if len(progress)+len(entries) > 0 || s.Counts() != sent {
-				t.Errorf("progress %q, entries %q, sent %+v, want %+v", progress, entries, s.Counts(), sent)
-			}
-		})
+	starts := func(c *fakecli.CLI) []*tfprotov6.Diagnostic {
+		_, diags := c.Invoke(c.T.Context(), "agent_start_job", attrs{"prompt": "A", "wait": attrs{"enabled": false}})
+		return append(diags, c.Run(c.T.Context(), writing("before", "1"))...)
+	}
+	for what, test := range map[string]struct {
+		begins     func(*fakecli.CLI) []*tfprotov6.Diagnostic
+		limit      any
+		then, says string
+	}{
+		"a second one with the name": {creates, nil, "first", "Duplicate agent job name"},
+		"one beyond the limit":       {creates, 1, "second", tooManyJobs},
+		"after a Delete":             {destroys, 0, "second", tooManyJobs},
+		"after an action":            {starts, 1, "second", tooManyJobs}, // they share the count
+	} {
+		s := harness.NewService(t, harness.Always(simulator.Script{}))
+		c := fakecli.New(t, s.Attrs())
+		wantErrors(t, c.Run(t.Context(), writing("before", "1")))
+		c.ConnectTo(t.Context(), provider.New("test", provider.Options{}), fakecli.With(s.Attrs(), attrs{"max_new_jobs": test.limit}))
+		wantErrors(t, test.begins(c))
+		c.Forget()
+		sent := s.Counts()
+		wantErrors(t, c.Plan(t.Context(), attrs{"name": test.then, "prompt": "B"}))
+		wantErrors(t, c.ApplyPlanned(t.Context(), attrs{"name": test.then, "prompt": "B"}), test.says)
+		if s.Counts() != sent || !c.State.IsNull() {
+			t.Errorf("%s: %+v, want %+v; %s", what, s.Counts(), sent, c.State)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,10 +58,6 @@ func TestList(t *testing.T) {
 			before: func(l *life) { l.config["journal"] = attrs{"url": os.Args[0] + stateName} }, // not a folder
 			says:   []string{"Journal not usable"},
 		},
-		"an unknown configuration": {
-			before: func(l *life) { l.config["admin_key"] = unknown{} },
-			says:   []string{"Agent provider not configured"},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
@@ -98,34 +93,6 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A query that shows no attributes reads no job, so it needs no key.
-//
-// Red without: isReady.
-func TestList_withoutKey(t *testing.T) {
-	t.Setenv("AGENT_ADMIN_KEY", "")
-	t.Setenv("AGENT_BASE_URL", "")
-	folder := t.TempDir()
-	harness.Bubble(t, byPrompt, func(t *testing.T, s *harness.Service, _ *fakecli.CLI) {
-		l := newLife(t, s, folder)
-		l.run("run", step{objects: []object{named("a", "A")}})
-		list := func(missing string, include bool) (jobs int, said string) {
-			config := fakecli.With(l.config, attrs{missing: nil})
-			c := fakecli.New(t, config)
-			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("query")}), config)
-			listed, diags := c.List(t.Context(), include)
-			return len(listed), fakecli.Text(diags)
-		}
-		if jobs, said := list("admin_key", false); jobs != 1 || said != "" {
-			t.Errorf("%d jobs without a key: %s", jobs, said)
-		}
-		for missing, include := range map[string]bool{"admin_key": true, "base_url": false} {
-			if jobs, said := list(missing, include); jobs != 0 || strings.Count(said, "ERROR") != 1 || !strings.Contains(said, "Missing "+missing) {
-				t.Errorf("%d jobs without %s: %s", jobs, missing, said)
-			}
-		}
-	})
-}
-
 // claims makes another run, which is still running, send a message to a job.
 func claims(l *life) {
 	l.t.Helper()
@@ -134,4 +101,31 @@ func claims(l *life) {
 	if err = errors.Join(err, c.Prove(), c.Claim(), c.BeforeBody()); err != nil {
 		l.t.Fatal(err)
 	}
+}
+
+// It reads once and does not wait.
+func TestDataSource(t *testing.T) {
+	t.Setenv("AGENT_PROJECT_ID", "")
+	script := simulator.Script{Status: "active", Extra: map[string]any{"prLink": "javascript:alert(1)"}}
+	harness.Bubble(t, harness.Always(script), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+		id := s.Create(harness.Project, "write").ID
+		if state, _ := c.Data(t.Context(), attrs{"id": id}); c.Attribute(state, "project_id") != harness.Project {
+			t.Errorf("the default project is not in %s", state)
+		}
+		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), fakecli.With(s.Attrs(), attrs{"project_id": nil}))
+		_, diags := c.Data(t.Context(), attrs{"id": id})
+		fakecli.WantPath(t, diags, "project_id")
+		state, diags := c.Data(t.Context(), attrs{"id": id, "project_id": harness.Project})
+		harness.Contains(t, fakecli.Text(diags), "WARNING: Invalid pull request link", id)
+		if status := c.Attribute(state, "status"); status != "active" || fakecli.Failed(diags) {
+			t.Errorf("status %v: %s", status, fakecli.Text(diags))
+		}
+		s.Inject(simulator.Fault{Kind: simulator.KindGet, Times: -1, Status: 503})
+		_, diags = c.Data(t.Context(), attrs{"id": id, "project_id": harness.Project})
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Failed to read agent job", "503 Service Unavailable")
+		s.ClearFaults()
+		s.Forget(id)
+		_, diags = c.Data(t.Context(), attrs{"id": id, "project_id": harness.Project})
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job not found", "job "+id+" in project proj_1.", "project_id")
+	})
 }

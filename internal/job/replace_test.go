@@ -6,155 +6,116 @@ package job_test
 import (
 	"errors"
 	"fmt"
-	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// Whoever asks for another job gets one, with create_before_destroy or without, and a taint alone pays nothing again.
+// Whoever asks for another job gets one, with create_before_destroy or without, and a taint alone pays nothing again. What a Delete does
+// with the name: TestReplacement_fate, and what the create then does: TestJudge.
 func TestReplacement(t *testing.T) {
 	lives := map[string][]step{}
 	for _, how := range []string{"", ", create_before_destroy", ", create_before_destroy, deposed last"} {
-		createFirst := how != ""
+		createFirst, isLast := how != "", strings.HasSuffix(how, "last")
 		of := func(prompt string, more attrs) []object {
 			o := named("docs", prompt).with(more)
-			o.CreateFirst, o.DeposedLast = createFirst, strings.HasSuffix(how, "last")
+			o.CreateFirst, o.DeposedLast = createFirst, isLast
 			return []object{o}
 		}
-		forced := func(more attrs) []object {
-			all := of("A", more)
-			all[0].Forced = true
+		later := func(prompt string, known, planned attrs) []object { // the plan does not know it
+			all := of(prompt, known)
+			all[0].Planned = fakecli.With(all[0].Config, planned)
 			return all
 		}
-		later := func(objects []object, more attrs) []object { // the plan does not know it
-			objects[0].Planned = fakecli.With(objects[0].Config, more)
-			return objects
+		says, news := []string(nil), 1 // what is said because the create comes first, which adopts
+		if createFirst {
+			says, news = []string{adopted}, 0
 		}
-		says := func(bySecond ...string) []string { // what is said because the create comes first
-			if createFirst {
-				return bySecond
-			}
-			return nil
-		}
-		count := func(destroyFirst, whenCreateFirst int) int {
-			if createFirst {
-				return whenCreateFirst
-			}
-			return destroyFirst
-		}
-		taints := func(l *life) { l.state["docs"].Tainted = true }
-		isFree := func(l *life) { // an apply could not record that it adopted the job
-			taints(l)
-			if _, err := l.journal().Remove(l.t.Context(), journal.Object{Project: harness.Project, Name: "docs", JobID: l.s.OnlyJob(l.t).ID}, journal.Release); err != nil {
-				l.t.Error(err)
-			}
-		}
+		saysAnd := func(more ...string) []string { return slices.Concat(says, more) }
 		triggers := func(v any) attrs { return attrs{"triggers": attrs{"v": v}} }
 		onFailure := func(what string) attrs { return attrs{"wait": attrs{"on_failure": what}} }
-		short := func(prompt string) []object { return of(prompt, attrs{"timeouts": attrs{"create": "500ms"}}) }
-		a, fail := of("A", nil), of("fail", nil)
-		first, failed1 := step{objects: a, creates: 1}, step{objects: fail, says: []string{failed}, creates: 1}
-		again := step{objects: fail, says: append(says(adopted), failed), creates: 1}
-		stays := func(creates int) step { return step{objects: a, creates: creates} }
+		a, fail, noPrompt := of("A", nil), of("fail", nil), attrs{"prompt": unknown{}}
+		forced := of("A", nil)
+		forced[0].Forced = true
+		first, triggered := step{objects: a, creates: 1}, step{objects: of("A", triggers("1")), creates: 1}
+		failed1 := step{objects: fail, says: []string{failed}, creates: 1}
+		same := func(objects []object) step {
+			return step{objects: objects, says: says, creates: 1, after: has("docs 1")}
+		}
+		another := func(objects []object) step { return step{objects: objects, creates: 2, after: has("docs 2")} }
+		archived := func(s step) step { s.before = becomes("archived"); return s }
+		another1, keepsFailing := another(a), step{objects: fail, says: saysAnd(failed), creates: 1}
+		tainted, stays := same(a), step{objects: a, creates: 2}
+		lateName := keepsFailing
+		lateName.objects = later("fail", nil, attrs{"name": unknown{}})
+		tainted.before = func(l *life) { l.state["docs"].Tainted = true }
+		unconfigured := keepsFailing
+		unconfigured.unconfigured, unconfigured.says = true, slices.Concat([]string{"WARNING: Agent provider not configured"}, unconfigured.says)
 		for name, steps := range map[string][]step{
-			"N22 forced":                    {first, {objects: forced(nil), says: says(adopted), creates: count(2, 1), after: has(fmt.Sprint("docs ", count(2, 1)))}, stays(count(2, 1))},
-			"N22 tainted":                   {first, {before: taints, objects: a, says: says(adopted), creates: 1, after: has("docs 1")}, stays(1)},
-			"tainted, and its name is free": {first, {before: isFree, objects: a, creates: count(1, 2)}, stays(count(1, 2))},
-			"N22 triggers": {
-				{objects: of("A", triggers("1")), creates: 1}, {objects: of("A", triggers("2")), creates: 2, after: has("docs 2")}, {objects: of("A", triggers("2")), creates: 2},
+			"N22 forced": {
+				first, {objects: forced, says: says, creates: 1 + news, after: has(fmt.Sprint("docs ", 1+news))}, {objects: a, creates: 1 + news},
 			},
-			"given up": {first, {before: forgets, objects: a, creates: 2, after: has("docs 2")}, stays(2)},
-			"cut short, and continued": {
-				{objects: short("slow"), says: []string{stillRunning}, creates: 1},
-				{objects: a, says: []string{mayStop, stops}, creates: 1, after: has("docs 1")},
-				{before: func(l *life) { l.s.SetStatus(l.s.OnlyJob(l.t).ID, "completed") }, objects: a, says: []string{getsAnother, getsAnother}, creates: 2, after: has("docs 2")},
-			},
-			"N25 failed":                                        {failed1, {objects: fail, says: append(says(adopted), "the next apply sends nothing and fails again"), creates: 1}, again, {objects: a, creates: 2, after: has("docs 2")}, stays(2)},
-			"failed, and another name":                          {failed1, {objects: of("A", attrs{"name": "other"}), creates: 2, after: has("docs 1!", "other 2")}},
-			"failed, and warned of":                             {failed1, {objects: of("fail", onFailure("warn")), says: append(says(adopted), "The job stays in the state."), creates: 1}},
-			"N22 archived, and its prompt is not known yet":     {first, {before: becomes("archived"), objects: later(of("A", nil), attrs{"prompt": unknown{}}), says: append(append([]string{newJob}, says(adopted)...), "Agent job archived"), creates: 1, after: has("docs 1")}, stays(1)},
-			"N22 archived, and another prompt is not known yet": {first, {before: becomes("archived"), objects: later(of("B", nil), attrs{"prompt": unknown{}}), says: []string{newJob}, creates: 2, after: has("docs 2")}},
-			"N22 triggers that are not known yet, and the same": {
-				{objects: of("A", triggers("1")), creates: 1}, {objects: later(of("A", triggers("1")), triggers(unknown{})), says: says(adopted), creates: 1, after: has("docs 1")},
-			},
+			"N22 tainted":  {first, tainted, first},
+			"N22 triggers": {triggered, another(of("A", triggers("2"))), {objects: of("A", triggers("2")), creates: 2}},
+			"N22 archived, and its prompt is not known yet": {first, archived(step{
+				objects: later("A", nil, noPrompt), says: slices.Concat([]string{newJob}, says, []string{"Agent job archived"}), creates: 1,
+			}), first},
+			"N22 archived, and another prompt is not known yet": {first, archived(step{
+				objects: later("B", nil, noPrompt), says: []string{newJob}, creates: 2, after: has("docs 2"),
+			})},
+			"N22 triggers that are not known yet, and the same": {triggered, same(later("A", triggers("1"), triggers(unknown{})))},
+			"N22 triggers that are not known yet":               {triggered, another(later("A", triggers("2"), triggers(unknown{})))},
 			"N22 a project that is not known yet, and the same": {
-				first, {objects: later(of("A", attrs{"project_id": harness.Project}), attrs{"project_id": unknown{}}), says: says(adopted), creates: 1, after: has("docs 1")},
+				first, same(later("A", attrs{"project_id": harness.Project}, attrs{"project_id": unknown{}})),
 			},
-			"N22 triggers that are not known yet": {
-				{objects: of("A", triggers("1")), creates: 1}, {objects: later(of("A", triggers("2")), triggers(unknown{})), creates: 2, after: has("docs 2")},
+			"N25 failed": {failed1, keepsFailing, keepsFailing, another1, stays},
+			"N25 failed, and retry": {
+				failed1, {objects: of("fail", onFailure("retry")), says: []string{"so the next apply starts a new job"}, creates: 2},
+				{objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 3},
 			},
-			"failed, and another project": {
-				failed1, {objects: of("fail", attrs{"project_id": "proj_2"}), says: []string{failed}, creates: 2}, {objects: fail, says: append(map[bool][]string{true: {adopted}}[strings.HasSuffix(how, "last")], failed), creates: count(3, 2)}, // the old object is deposed until then
+			"failed, and another project": { // the old object is deposed until the last step
+				failed1, {objects: of("fail", attrs{"project_id": "proj_2"}), says: []string{failed}, creates: 2},
+				{objects: fail, says: append(map[bool][]string{true: {adopted}}[isLast], failed), creates: 2 + news},
 			},
-			"failed, and active again":               {failed1, {before: becomes("completed"), objects: fail, says: says(adopted), creates: 1}},
-			"N25 failed, and retry":                  {failed1, {objects: of("fail", onFailure("retry")), says: []string{"so the next apply starts a new job"}, creates: 2}, {objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 3}},
-			"failed, and triggers are not known yet": {{objects: of("fail", triggers("1")), says: []string{failed}, creates: 1}, {objects: later(of("fail", triggers("1")), triggers(unknown{})), says: append(says(adopted), failed), creates: 1}},
-			"failed, and other triggers are not known yet": {
-				{objects: of("fail", triggers("1")), says: []string{failed}, creates: 1}, {objects: later(of("A", triggers("2")), triggers(unknown{})), creates: 2, after: has("docs 2")},
-			},
-			"failed, and the name is not known yet":           {failed1, {objects: later(of("fail", nil), attrs{"name": unknown{}}), says: append(says(adopted), failed), creates: 1, after: has("docs 1")}},
-			"failed, and the provider's key is not known yet": {failed1, {objects: fail, unconfigured: true, says: append(append([]string{"WARNING: Agent provider not configured"}, says(adopted)...), failed), creates: 1}},
-			"failed later, and retry":                         {first, {before: becomes("failed"), objects: of("A", onFailure("retry")), creates: 2, after: has("docs 2")}},
+			"failed, and the name is not known yet":           {failed1, lateName},
+			"failed, and the provider's key is not known yet": {failed1, unconfigured},
 			"failed later": { // each apply fails, until something changes
-				first, {before: becomes("failed"), objects: a, says: []string{hasFailed, failed}, creates: 1}, {objects: a, says: []string{hasFailed, failed}, creates: 1},
+				first, {before: becomes("failed"), objects: a, says: []string{hasFailed, failed}, creates: 1},
 				{objects: of("A", attrs{"wait": attrs{"enabled": false}}), says: []string{hasFailed}, creates: 1},
-				{objects: of("A", onFailure("warn")), creates: 1},
-				{objects: of("B", nil), says: []string{newJob}, creates: 2},
+				{objects: of("A", onFailure("warn")), creates: 1}, {objects: of("B", nil), says: []string{newJob}, creates: 2},
 			},
 		} {
-			if !strings.HasSuffix(how, "last") || strings.HasPrefix(name, "failed") { // nothing else leaves a deposed object
+			if !isLast || strings.HasPrefix(name, "failed") { // nothing else leaves a deposed object
 				lives[name+how] = steps
 			}
 		}
 		if !createFirst { // else the create comes before anything has left the job
 			lives["N22 archived, its prompt is not known yet, and no create follows"] = []step{
-				first, {before: becomes("archived"), objects: later(of("", nil), attrs{"prompt": unknown{}}), says: []string{newJob, "It was not sent"}, creates: 1},
+				first, archived(step{objects: later("", nil, noPrompt), says: []string{newJob, "It was not sent"}, creates: 1}),
 				{objects: a, says: []string{adopted, "Agent job archived"}, creates: 1, after: has("docs 1")},
-			}
-			lives["N22 triggers that are not known yet, and the same, with another prompt"] = []step{
-				{objects: of("A", triggers("1")), creates: 1},
-				{objects: later(of("B", triggers("1")), triggers(unknown{})), says: []string{getsAnother}, creates: 2, after: has("docs 2")},
-			}
-		}
-		if createFirst { // an adoption counts although the job cannot be read, so the old object does not free the name
-			lives["forced, and its job cannot be read"+how] = []step{
-				first,
-				{
-					before:  injects(simulator.Fault{Kind: simulator.KindGet, Skip: 1, Times: -1, Status: 404}),
-					objects: forced(nil), says: []string{notReadable}, creates: 1,
-				},
-				{before: mends, objects: []object{gone("docs")}, creates: 1, after: has("docs 1")},
 			}
 		}
 	}
 	play(t, lives)
 }
 
-// Without a journal, or where its folder vanished with the runner, the process that destroys a tainted job hands it to the create.
+// Without a journal, the process that destroys a tainted job hands it to the create.
 func TestReplacement_taintedWithoutJournal(t *testing.T) {
 	off := func(l *life) { l.config["journal"] = attrs{"enabled": false} }
-	vanished := func(l *life) {
-		if err := errors.Join(os.RemoveAll(l.folder), os.Mkdir(l.folder, 0o700)); err != nil {
-			l.t.Error(err)
+	lives := map[string][]step{}
+	for _, prompt := range []string{"prompt", "prompt_wo"} {
+		of := func(text string) []object {
+			return []object{{Address: "docs", Config: attrs{"name": "docs", prompt: text}}}
 		}
-	}
-	lives := map[string][]step{
-		"what its error says": {{before: off, objects: []object{named("docs", "fail")}, says: []string{"with create_before_destroy starts a new job, too"}, creates: 1}},
-	}
-	for name, before := range map[string]func(*life){"off": off, "vanished": vanished} {
-		for _, prompt := range []string{"prompt", "prompt_wo"} {
-			of := func(text string) []object {
-				return []object{{Address: "docs", Config: attrs{"name": "docs", prompt: text}}}
-			}
-			failed1 := step{before: before, objects: of("fail"), says: []string{failed}, creates: 1}
-			lives[name+", "+prompt] = []step{failed1, failed1, failed1, {objects: of("A"), creates: 2}, {objects: of("A"), creates: 2}}
-		}
+		failed1 := step{before: off, objects: of("fail"), says: []string{failed}, creates: 1}
+		says := failed1
+		says.says = []string{"with create_before_destroy starts a new job, too"}
+		lives[prompt] = []step{says, failed1, failed1, {objects: of("A"), creates: 2}, {objects: of("A"), creates: 2}}
 	}
 	play(t, lives)
 }
@@ -177,25 +138,19 @@ func TestRemove_holder(t *testing.T) {
 	adopted := func(l *life) { // by another state
 		newLife(l.t, l.s, l.folder).run("other", step{objects: []object{named("docs", "A")}})
 	}
-	gone := named("docs", "B")
-	gone.Gone = true
+	a, b := []object{named("docs", "A")}, []object{named("docs", "B")}
+	first, removed := step{objects: a, creates: 1}, []object{gone("docs")}
 	play(t, map[string][]step{
 		"a lost record": {
-			{before: off, objects: []object{named("docs", "A")}, creates: 1},
-			{before: killed, objects: []object{named("docs", "B")}, creates: 1, says: []string{"unknown"}},
-			{objects: []object{gone}, creates: 1},
-			{objects: []object{named("docs", "B")}, creates: 2},
+			{before: off, objects: a, creates: 1}, {before: killed, objects: b, creates: 1, says: []string{"unknown"}},
+			{objects: removed, creates: 1}, {objects: b, creates: 2},
 		},
 		"a message after an adoption": {
-			{objects: []object{named("docs", "A")}, creates: 1},
-			{before: adopted, objects: []object{named("docs", "B")}, creates: 1, messages: 1},
-			{objects: []object{gone}, creates: 1, messages: 1, after: has("docs 1")},
+			first, {before: adopted, objects: b, creates: 1, messages: 1}, {objects: removed, creates: 1, messages: 1, after: has("docs 1")},
 		},
 		"no journal for a message": {
-			{objects: []object{named("docs", "A")}, creates: 1},
-			{before: off, objects: []object{named("docs", "B")}, creates: 1, messages: 1},
-			{before: on, objects: []object{gone}, creates: 1, messages: 1, after: has("docs 1!")},
-			{objects: []object{named("docs", "A")}, creates: 2, messages: 1},
+			first, {before: off, objects: b, creates: 1, messages: 1},
+			{before: on, objects: removed, creates: 1, messages: 1, after: has("docs 1!")}, {objects: a, creates: 2, messages: 1},
 		},
 	})
 }

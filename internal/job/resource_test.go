@@ -105,7 +105,8 @@ func TestImport_I03(t *testing.T) {
 		for _, by := range []string{"proj_1/a b", "a b/job_1", "/job_1", "job_1/", "a b"} {
 			imports(by, refused, "PROJECT_ID/JOB_ID")
 		}
-		imports("proj_1/job_x", refused, "Job job_x in project proj_1 could not be read, so nothing was imported.", "404", "base_url, project_id and the key")
+		imports("proj_1/job_x", refused, "Job job_x in project proj_1 could not be read, so nothing was imported.", "404",
+			"base_url, project_id and the key")
 		for _, project := range []any{nil, unknown{}} {
 			c.Connect(fakecli.With(s.Attrs(), attrs{"project_id": project}))
 			imports(id, refused, "the provider has no project_id", "Nothing was imported or sent.", "PROJECT_ID/JOB_ID")

@@ -13,8 +13,8 @@ import (
 
 // What becomes of a job in the state without a journal, step by step. What is sent when is the subject of internal/test/lives.
 //
-// Red without: setValues; ignored; checkPrompts. M01: observed in Read, the time of the message in await,
-// interrupted in cutShort. M03: each condition of noteRefusal. P02: set. P05: AwaitLink in Wait and in Read. P03: each place that says its warnings. P09: ErrNotFound in
+// Red without: setValues; ignored; checkPrompts. M01: observed in Read, the time of the message in await, interrupted in cutShort. M03: each
+// condition of noteRefusal. P02: set. P05: AwaitLink in Wait and in Read. P03: each place that says its warnings. P09: ErrNotFound in
 // cutShort and in Read.
 func TestJob_steps(t *testing.T) {
 	const (
@@ -36,13 +36,14 @@ func TestJob_steps(t *testing.T) {
 	}
 	writeOnly := func(prompt any) attrs { return attrs{"prompt_wo": prompt} }
 	unwaited := func(job attrs) attrs { return fakecli.With(job, attrs{"wait": attrs{"enabled": false}}) }
+	both := func(job attrs) attrs { return fakecli.With(job, attrs{"prompt": "A"}) }
 	updatedIn := func(timeout string, job attrs) attrs {
 		return fakecli.With(job, attrs{"timeouts": attrs{"update": timeout}})
 	}
 	a, b, c, unread := writeOnly("A"), writeOnly("B"), writeOnly("C"), writeOnly(unknown{})
-	onceA, onceB, slow := writeOnly("once A"), writeOnly("once B"), unwaited(attrs{"prompt": "slowly"})
+	onceA, onceB := writeOnly("once A"), writeOnly("once B")
 	// For most of the minute in which that may be, the service shows the end of the prompt before.
-	stale := attrs{"prompt": "[simulate: 90s, stale=55s]"}
+	lateLink, stale := attrs{"prompt": "late link"}, attrs{"prompt": "[simulate: 90s, stale=55s]"}
 	missing := simulator.Fault{Kind: simulator.KindGet, Times: -1, Status: 404}
 	refused := func(status int) simulator.Fault { return simulator.Fault{Kind: simulator.KindMessage, Status: status} }
 	after := func(pause time.Duration) func(*life) { return func(*life) { time.Sleep(pause) } }
@@ -63,17 +64,6 @@ func TestJob_steps(t *testing.T) {
 		}
 	}
 	lives := map[string][]step{
-		"failed after a message": { // the wait has seen it, so the next refresh does not take it for an earlier end
-			first, {objects: of(writeOnly("fail")), says: []string{failed}, creates: 1, messages: 1},
-			{objects: of(writeOnly("fail")), says: []string{hasFailed, failed}, creates: 1, messages: 1},
-		},
-		"active job, triggers": {
-			{objects: of(slow), creates: 1},
-			{
-				objects: of(fakecli.With(slow, attrs{"triggers": attrs{"spec": "1"}})), creates: 2,
-				says: []string{"WARNING: Active agent job leaves the state: Apply removes", "WARNING: Active agent job leaves the state: This run removed"},
-			},
-		},
 		"ignored": {first, {objects: ignoring(b), creates: 1}, {objects: ignoring(updatedIn("5m", b)), creates: 1}, sent(1, b)},
 		"unknown while planning": {
 			{objects: planned(unread, a), creates: 1},
@@ -82,20 +72,17 @@ func TestJob_steps(t *testing.T) {
 			sent(1, b),
 		},
 		"unknown, then empty":         {{objects: planned(unread, writeOnly("")), says: []string{invalid}}},
-		"unknown, then both":          {{objects: planned(fakecli.With(unread, attrs{"prompt": "A"}), fakecli.With(a, attrs{"prompt": "A"})), says: []string{invalid}}},
+		"unknown, then both":          {{objects: planned(both(unread), both(a)), says: []string{invalid}}},
 		"unknown, null on a live job": {first, {objects: planned(unread, nil), creates: 1}, first},
-		"unknown on a failed job": {
-			first,
-			{before: becomes("failed"), objects: planned(unread, a), says: []string{newJob, failed}, creates: 1},
-			{objects: planned(unread, b), creates: 2}, {objects: planned(unread, b), creates: 2},
-		},
 		"a job that refuses messages": {
 			{objects: of(onceA), creates: 1},
 			{objects: of(onceB), says: []string{"The next apply starts a new job with the prompt"}, creates: 1, messages: 1},
 			{objects: ignoring(updatedIn("5m", onceB)), creates: 1, messages: 1},
 			{
 				objects: of(onceB), creates: 2, messages: 1,
-				says: []string{"refused a message after it had finished, so apply sends the new prompt to another job, which does not see the earlier prompts"},
+				says: []string{
+					"refused a message after it had finished, so apply sends the new prompt to another job, which does not see the earlier prompts",
+				},
 			},
 			{objects: of(onceA), says: []string{"409 Conflict"}, creates: 2, messages: 2, after: counted("0")},
 			{objects: of(onceB), creates: 2, messages: 2},
@@ -153,14 +140,17 @@ func TestJob_steps(t *testing.T) {
 		"P02 no status": {{objects: of(unwaited(attrs{"prompt": "no status"})), creates: 1, after: shows("active")}},
 		"P03 odd link": {
 			{objects: of(unwaited(attrs{"prompt": "odd link"})), says: []string{oddLink}, creates: 1},
-			{objects: of(attrs{"prompt": "odd link"}), says: []string{oddLink, oddLink}, creates: 1, after: shows("completed")}, // by the refresh and the wait
+			// The refresh says it, and the wait.
+			{objects: of(attrs{"prompt": "odd link"}), says: []string{oddLink, oddLink}, creates: 1, after: shows("completed")},
 		},
-		"P05 late link":  {{objects: of(attrs{"prompt": "late link"}), creates: 1, after: hasLink(true)}},
-		"P05 later link": {{objects: of(attrs{"prompt": "later link"}), creates: 1, after: hasLink(false)}, {before: after(30 * time.Second), objects: of(attrs{"prompt": "later link"}), creates: 1, after: hasLink(true)}},
+		"P05 later link": {
+			{objects: of(attrs{"prompt": "later link"}), creates: 1, after: hasLink(false)},
+			{before: after(30 * time.Second), objects: of(attrs{"prompt": "later link"}), creates: 1, after: hasLink(true)},
+		},
 		"P05 late link, found by a refresh": {
 			first,
-			{objects: of(updatedIn("500ms", attrs{"prompt": "late link"})), says: []string{stillRunning}, creates: 1, messages: 1, after: shows("active")},
-			{before: after(time.Second), objects: of(attrs{"prompt": "late link"}), creates: 1, messages: 1, after: hasLink(true)},
+			{objects: of(updatedIn("500ms", lateLink)), says: []string{stillRunning}, creates: 1, messages: 1, after: shows("active")},
+			{before: after(time.Second), objects: of(lateLink), creates: 1, messages: 1, after: hasLink(true)},
 		},
 		"P09 not found in the wait": {
 			first,
@@ -182,16 +172,7 @@ func TestJob_steps(t *testing.T) {
 			{objects: planned(fakecli.With(a, attrs{"wait": unknown{}}), a), creates: 1, after: shows("completed")},
 		},
 	}
-	late := of(b)
-	lives["a request given up after its plan"] = []step{ // by who applies a saved one
-		{before: func(l *life) {}, objects: of(a), creates: 1},
-		{meanwhile: forgets, objects: late, says: []string{"WARNING: Agent job not replaced"}, creates: 1, messages: 1},
-		{objects: late, creates: 1, messages: 1}, // the message is another request
-	}
 	for _, steps := range lives {
-		if steps[0].before != nil {
-			continue
-		}
 		steps[0].before = func(l *life) { l.config["journal"] = attrs{"enabled": false} }
 	}
 	play(t, lives)

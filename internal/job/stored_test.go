@@ -5,6 +5,7 @@ package job
 
 import (
 	"context"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,7 +20,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 )
 
 // What later runs and later versions read: marks in the private state, the job in the state, and what records have hashes of.
@@ -41,7 +41,7 @@ func TestMarks_transitions(t *testing.T) {
 	interrupted := func(status agentapi.Status) transition {
 		return func(m *messageMarks) { m.interrupted(status) }
 	}
-	unconfirmed, recent := messageMarks{Unconfirmed: true}, messageMarks{SentAt: start}
+	unconfirmed, recent, refuses := messageMarks{Unconfirmed: true}, messageMarks{SentAt: start}, messageMarks{RefusesMessages: true}
 	for name, test := range map[string]struct {
 		before messageMarks
 		do     transition
@@ -52,9 +52,9 @@ func TestMarks_transitions(t *testing.T) {
 		"another one":                   {unconfirmed, (*messageMarks).unanswered, unconfirmed},
 		"an unconfirmed message shows":  {unconfirmed, observed(completed, active, active), messageMarks{}},
 		"not if the job was active":     {unconfirmed, observed(active, active, active), unconfirmed},
-		"a refusal, then active":        {messageMarks{RefusesMessages: true}, observed(completed, active, active), messageMarks{}},
-		"a refusal, then finished":      {messageMarks{RefusesMessages: true}, observed(completed, completed, completed), messageMarks{RefusesMessages: true}},
-		"a refusal, then a message":     {messageMarks{RefusesMessages: true}, messaged(start), recent},
+		"a refusal, then active":        {refuses, observed(completed, active, active), messageMarks{}},
+		"a refusal, then finished":      {refuses, observed(completed, completed, completed), refuses},
+		"a refusal, then a message":     {refuses, messaged(start), recent},
 		"nor without a status":          {unconfirmed, observed(completed, "", ""), unconfirmed},
 		"a status soon after a message": {recent, observed(active, completed, active), recent},
 		"no status after a message":     {recent, observed(active, "", ""), recent},
@@ -114,13 +114,20 @@ func TestMarks_stored(t *testing.T) {
 func TestSave_failed(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics
-	job := jobModel{ProjectID: types.StringValue("proj_1"), arguments: arguments{Triggers: types.MapNull(types.StringType)}, shownJob: shownJob{ID: types.StringValue("job_1")}}
-	stateWriter{state: &tfsdk.State{Schema: schema.Schema{}, Raw: tftypes.NewValue(tftypes.Object{}, nil)}, private: private{}, marks: new(marks), diags: &diags}.save(t.Context(), &job)
+	job := jobModel{
+		ProjectID: types.StringValue("proj_1"), arguments: arguments{Triggers: types.MapNull(types.StringType)},
+		shownJob: shownJob{ID: types.StringValue("job_1")},
+	}
+	state := &tfsdk.State{Schema: schema.Schema{}, Raw: tftypes.NewValue(tftypes.Object{}, nil)}
+	stateWriter{state: state, private: private{}, marks: new(marks), diags: &diags}.save(t.Context(), &job)
 	if len(diags) != 2 { // the first one is the framework's
 		t.Fatalf("diagnostics: %v", diags)
 	}
 	detail := diags[1].Detail()
-	for _, want := range []string{"Job job_1 in project proj_1 could not be written to the state. ", "The prompt may have been sent", "https://github.com/agentjobs/terraform-provider-agent/issues"} {
+	for _, want := range []string{
+		"Job job_1 in project proj_1 could not be written to the state. ", "The prompt may have been sent",
+		"https://github.com/agentjobs/terraform-provider-agent/issues",
+	} {
 		if !strings.Contains(detail, want) {
 			t.Errorf("missing %q in:\n%s", want, detail)
 		}
@@ -135,50 +142,88 @@ func TestRequest_triggers(t *testing.T) {
 		"{}{}":                 types.MapValueMust(types.StringType, nil),
 		`{"a":null,"b":"1"}{}`: types.MapValueMust(types.StringType, map[string]attr.Value{"b": types.StringValue("1"), "a": types.StringNull()}),
 	} {
-		job := jobModel{Name: types.StringValue("a"), Prompt: types.StringValue("prompt"), ProjectID: types.StringValue("proj"), arguments: arguments{Triggers: triggers}}
+		job := jobModel{Prompt: types.StringValue("prompt"), arguments: arguments{Triggers: triggers}}
 		if got := job.request(t.Context(), "").Arguments; got != want {
 			t.Errorf("the triggers of earlier versions were %s, and are %s", want, got)
 		}
 	}
 }
 
-// What a Delete does with the name, by what the planning calls have told it.
-func TestReplacement_fate(t *testing.T) {
+// What is the same prompt, for states and journals: their hashes depend on it.
+func TestCanonical(t *testing.T) {
 	t.Parallel()
-	of := projectAndName{"p", "docs"}
-	other, elsewhere, notKnown := &projectAndName{"p", "other"}, &projectAndName{"q", "docs"}, &projectAndName{"p", ""}
-	for name, row := range map[string]struct {
-		carried replacement
-		want    journal.Fate
-	}{
-		"destroyed":                                   {replacement{}, journal.Leave},
-		"a first planning call without a second":      {replacement{OldJob: "J"}, journal.Leave},
-		"replaced, by the same name":                  {replacement{OldJob: "J", Next: &of}, journal.Release},
-		"replaced, by another name":                   {replacement{OldJob: "J", Next: other}, journal.Leave},
-		"replaced, in another project":                {replacement{OldJob: "J", Next: elsewhere}, journal.Leave},
-		"tainted":                                     {replacement{Next: &of}, journal.Keep},
-		"tainted, and the next name is not known yet": {replacement{Next: notKnown}, journal.Keep},
-		"tainted, and another name":                   {replacement{Next: other}, journal.Leave},
-		"tainted, and another project":                {replacement{Next: elsewhere}, journal.Leave},
-		"because of a value that is not known yet":    {replacement{OldJob: "J", MayBeSame: true, Next: &of}, journal.Keep},
-		"because the name is not known yet":           {replacement{OldJob: "J", MayBeSame: true, Next: notKnown}, journal.Keep},
-		"because of both, and by another name":        {replacement{OldJob: "J", MayBeSame: true, Next: other}, journal.Leave},
-		"replaced, and the project is not known yet":  {replacement{OldJob: "J", Next: &projectAndName{"", "docs"}}, journal.Release},
+	for text, want := range map[string]string{
+		"a\n\nb":                            "a\n\nb",
+		"a\r\n\r\nb\r\n":                    "a\n\nb",
+		"a\r\r\nb":                          "a\nb",
+		"\ufeffa \n\u00a0\n\t b\t\n \v\n\r": "a\n\n\t b",
+		"\ufeff \r\n":                       "",
+		// What is a change.
+		"a\rb":       "a\rb",
+		"a  b":       "a  b",
+		" a":         " a",
+		"\n\na":      "\n\na",
+		"a\n\n\nb":   "a\n\n\nb",
+		"a\ufeffb":   "a\ufeffb",
+		"a\u200b\n":  "a\u200b",
+		"A\u0308.\n": "A\u0308.",
 	} {
-		if got := row.carried.fate(of); got != row.want {
-			t.Errorf("%s: %s, want %s", name, got, row.want)
+		if got := canonical(text); got != want {
+			t.Errorf("canonical(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
 
-// A name is free again after a create that failed, and once another apply of the process has begun.
-func TestNames_beginCreate(t *testing.T) {
-	name, n := projectAndName{"p", "n"}, new(run)
-	for range 2 {
-		_, isFirst := n.beginCreate(name)
-		if _, isSecond := n.beginCreate(name); !isFirst || isSecond {
-			t.Error("one resource of two is created")
+func TestWebLink_P03(t *testing.T) {
+	t.Parallel()
+	longest := "https://example.com/" + strings.Repeat("a", maxLinkLength-len("https://example.com/"))
+	for want, links := range map[bool][]string{
+		true: {
+			"https://github.com/acme/docs.md/pull/1/files#diff-1", "http://127.0.0.1:8787/pull/1", "HTTPS://git_1.example.com", longest,
+			"https://gitlab.example.com/a/b/c++/-/merge_requests/1/diffs?view=inline#note_1", "https://bitbucket.org/acme/docs/pull-requests/1",
+			"https://git.example.com:7990/context/projects/~me/repos/docs/pull-requests/1/overview",
+			"https://dev.azure.com/acme/my%20docs/_git/x/pullrequest/1?_a=files", "https://acme.visualstudio.com/docs/_git/docs/pullrequest/1",
+			"https://xn--bcher-kva.example/", "https://example.com?a", "https://example.com#b",
+		},
+		false: {
+			"", "/pull/1", "//example.com/1", "https:example.com/1", "https:///pull/1", "https://", "https://:443/", "ftp://example.com/1",
+			"javascript:alert(1)//https://example.com/", " https://example.com/", longest + "a",
+			"https://github.com@evil.example/", "https://github.com:443@evil.example/", "https://user:pass@example.com/", "https://@example.com/",
+			`https://evil.example\@github.com/`, `https:\\example.com/`, "https://github.com%2f@evil.example/", "https://github%2ecom/",
+			"https://gіthub.com/", "https://github.com\u2044pull.evil.example/", "https://github.com。evil.example/", "https://bücher.example/",
+			"https://example.com/\u202e1", "https://example.com/\u200b1", "https://example.com/é", "https://example.com/\xff",
+			"https://example.com/ 1", "https://example.com/\n", "https://example.com/\x1b[2J", "https://example.com/\x00",
+			"https://example.com/\"><b>", "https://example.com/`id`", "https://example.com/{1}|^", "https://example.com:80x/", "https://[::1/",
+			"http://[::1]:80/",
+			"https://x/a)[text](https://evil)", "https://x/a]", "https://x/a?b[]=1", "https://x/$(id)", "https://x/$HOME", "https://x/a;id",
+			"https://x/a&b", "https://x/?a=1&b=2", "https://x/a|b", "https://x/'", "https://x/a*", "https://x/!x", "https://x/a,b", "https://x/@a",
+			"https://x/a:~root", "https://x/a<b", "https://x/%", "https://x/%2", "https://x/%zz", "https://x/%%20",
+		},
+	} {
+		for _, link := range links {
+			if got := webLink(link); got != want {
+				t.Errorf("webLink(%q) = %t, want %t", link, got, want)
+			}
 		}
-		n.endCreate(name)
 	}
+}
+
+// Whoever reads a link sees the host that it leads to, and nothing in it ends a Markdown link or a word of a shell.
+func FuzzWebLink(f *testing.F) {
+	for _, seed := range []string{
+		"https://github.com/acme/docs/pull/1", "http://x:1/?a#b", "https://a@b", "https://x/a)[b](c", "https://x/%41", "https://[::1]/",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, link string) {
+		if !webLink(link) {
+			return
+		}
+		if u, err := url.Parse(link); err != nil || u.User != nil || u.Host == "" || !strings.HasPrefix(link[len(u.Scheme):], "://"+u.Host) {
+			t.Errorf("%q is a link: %v, %v", link, u, err)
+		}
+		if strings.ContainsAny(link, " \t\r\n\"'`()[]{}<>$;|&*!\\^,@") {
+			t.Errorf("%q is a link", link)
+		}
+	})
 }

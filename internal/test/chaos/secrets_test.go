@@ -119,24 +119,3 @@ resource "agent_job" "test" {
 		t.Errorf("the journal is empty, so the search proves nothing: %v", err)
 	}
 }
-
-// What a cloud's library starts to get credentials has neither the key nor a variable of the configuration. Red without: TakeEnvironment
-// in main.
-func TestChildrenHaveNoSecrets(t *testing.T) {
-	t.Parallel()
-	w, bin := newWorkingDir(t, use("test", "write")), t.TempDir()
-	child := filepath.Join(bin, "az")
-	if err := os.WriteFile(child, []byte("#!/bin/sh\nenv >> \"$0.env\"\nexit 1\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	w.env = []string{
-		"AGENT_JOURNAL_URL=azblob://devstate/ci-state?state=a", "PATH=" + bin + ":" + os.Getenv("PATH"), "ARM_USE_CLI=true", "TF_VAR_token=canary",
-	}
-	if text, ok := w.try("apply"); ok {
-		t.Errorf("applied without credentials:\n%s", text)
-	}
-	got, err := os.ReadFile(child + ".env")
-	if text := string(got); err != nil || !strings.Contains(text, "PATH=") || strings.Contains(text, "AGENT_") || strings.Contains(text, "TF_VAR_") {
-		t.Errorf("%v\n%s", err, text)
-	}
-}
