@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// retryLimit is how long a POST that was not sent is retried.
-	retryLimit = 60 * time.Second
-	retryBase  = 500 * time.Millisecond
-	retryCap   = 10 * time.Second
+	// retryTime is how long a POST that was not sent is retried.
+	retryTime = 60 * time.Second
+	retryBase = 500 * time.Millisecond
+	retryCap  = 10 * time.Second
 )
 
 // mayRetry reports whether another attempt may succeed: the network has kept the POST from the service.
@@ -46,7 +46,7 @@ func (r *retries) pause(ctx context.Context, failure *Error) (again bool) {
 	}
 	pause := backoff(r.failed)
 	r.failed++
-	if r.refused < fewestRefusals && time.Since(r.began)+pause <= retryLimit && sleep.For(ctx, pause) == nil {
+	if r.refused < fewestRefusals && time.Since(r.began)+pause <= retryTime && sleep.For(ctx, pause) == nil {
 		return true
 	}
 	failure.Lasted = time.Since(r.began)

@@ -39,7 +39,7 @@ func (c applyCall) saveOutcome(ctx context.Context, outcome send.Outcome, operat
 		warnings = c.noteMessage(outcome)
 	}
 	if c.isCreate || c.marks.holder == "" { // a message does not take a job from whoever has adopted it
-		c.marks.holder = operation.Call.Holder()
+		c.marks.holder = operation.Holder()
 	}
 	c.save(ctx, c.job)
 	return warnings
@@ -108,7 +108,7 @@ func (c applyCall) reportProblem(operation *send.Operation, result send.Result) 
 	if result == send.Accepted || result == send.Unknown {
 		c.provider.warnOfPlace(c.diags)
 	}
-	problem := operation.Call.Problem()
+	problem := operation.Problem()
 	if problem != nil && result == send.Accepted {
 		addWarning(c.diags, wording.JournalNotWritten(problem, c.job.facts()))
 		return

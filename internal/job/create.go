@@ -38,6 +38,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	c.diags.Append(diags...)
 	request := job.request(ctx, "")
 	request.RetryFailed, request.PlannedJob = c.options.onFailure == onRetry, job.ID.ValueString()
+	job.ID = types.StringUnknown() // until the request has a job: see recoverAndSave
 	if c.diags.HasError() || !checkName(request, c.diags) {
 		return
 	}

@@ -30,7 +30,8 @@ type existing struct {
 	hasUnknown bool
 }
 
-// effect is what an apply does with the prompt of a job in the state.
+// effect is what an apply does with a job in the state: nothing or something about its prompt, or a
+// replacement.
 type effect int
 
 const (
@@ -94,14 +95,14 @@ func (e existing) decide() change {
 		mayBeSame:  e.hasUnknown,
 	}
 	isMessage, isFailed := c.effect == sendMessage, state.is(agentapi.StatusFailed)
-	isSent := isMessage && e.foreseen.Result.CountsAsSent() // by another run, for sure or perhaps
+	mayBeSent := isMessage && e.foreseen.Result.MayBeSent() // by another run, for sure or perhaps
 	replaceAt := func(with effect, attribute string) {
 		c.effect, c.replacedAt = with, append(c.replacedAt, path.Root(attribute))
 	}
 	switch {
-	case e.isGivenUp && e.isRead, isFailed && options.onFailure == onRetry && !isSent:
+	case e.isGivenUp && e.isRead, isFailed && options.onFailure == onRetry && !mayBeSent:
 		replaceAt(replace, "status")
-	case isMessage && e.marks.isClosed(&state.shownJob) && !isSent:
+	case isMessage && e.marks.isClosed(&state.shownJob) && !mayBeSent:
 		replaceAt(replaceClosed, e.comparedPromptAttribute())
 		c.mayBeSame = c.mayBeSame || e.plan.promptText().IsUnknown()
 	case len(c.replacedAt) > 0:

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflogtest"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
@@ -77,10 +78,31 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	}
 }
 
+// A create that was planned to adopt a job, and has not adopted it, has no job to save.
+func TestX06_panic_before_an_adoption(t *testing.T) {
+	s, folder := harness.NewService(t, nil), t.TempDir()
+	c := fakecli.New(t, s.Attrs())
+	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": folder + stateName}})
+	connect := func(run cli.Run) {
+		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process(run)}), config)
+	}
+	connect("first")
+	wantErrors(t, c.Run(t.Context(), attrs{"prompt": "write"}))
+	c.Forget()
+	connect("second")
+	wantErrors(t, c.Plan(t.Context(), attrs{"prompt": "write"}))
+	c.ConnectTo(t.Context(), newPanicking(true), config)
+	diags := c.ApplyPlanned(t.Context(), attrs{"prompt": "write"})
+	harness.Contains(t, fakecli.Text(diags), "The provider hit an internal error while starting a job in project proj_1.")
+	if !c.State.IsNull() {
+		t.Error(c.State)
+	}
+}
+
 // A crash would end the creates that the same apply has in flight. The log and the diagnostic say
 // where it happened, without the value.
 //
-// Red without: recoverAsError in each of them, report.
+// Red without: recoverAsError in each of them, logPanic.
 func TestX06_panic_anywhere(t *testing.T) {
 	s := harness.NewService(t, nil)
 	c, more := fakecli.New(t, s.Attrs()), attrs{"prompt": "write more"}

@@ -149,7 +149,7 @@ func (p planner) planExisting(ctx context.Context, req resource.ModifyPlanReques
 	}
 	proposed := plan.withoutWriteOnly()
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
-	p.run.endCreate(state.projectAndName())
+	p.run.endCreate(state.projectAndName()) // the state has the job, so its create is over
 
 	// Decide.
 	id := state.ID.ValueString()

@@ -69,7 +69,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	defer recoverAsError(ctx, "reading job "+job.facts().String(), wording.RefreshSendsNothing, &resp.Diagnostics)
 	before, isImported := job, job.Status.IsNull()
 	r.provider.run.noteRead(job.ID.ValueString())
-	r.provider.run.endCreate(job.projectAndName())
+	r.provider.run.endCreate(job.projectAndName()) // the state has the job, so its create is over
 	if !r.provider.isConfigured() {
 		r.keepUnrefreshed(ctx, &job, isImported, out)
 		return

@@ -59,7 +59,7 @@ func (w stateWriter) recoverAndSave(ctx context.Context, job *jobModel) {
 	if value == nil {
 		return
 	}
-	where := report(ctx, "create", value)
+	where := logPanic(ctx, "create", value)
 	if job.ID.ValueString() != "" {
 		w.save(ctx, job)
 		addError(w.diags, wording.PanickedAfterStart(job.facts(), where))
@@ -68,10 +68,10 @@ func (w stateWriter) recoverAndSave(ctx context.Context, job *jobModel) {
 	addError(w.diags, wording.Panicked("starting a job in project "+job.ProjectID.ValueString(), wording.MayHaveSent, where))
 }
 
-// report logs where a panic happened, and returns what a user can report: what kind of
+// logPanic logs where a panic happened, and returns what a user can report: what kind of
 // panic it was, and the innermost functions of the provider. Its value may contain
 // anything, unless it comes from Go's runtime: it is neither logged nor shown.
-func report(ctx context.Context, operation string, value any) string {
+func logPanic(ctx context.Context, operation string, value any) string {
 	stack := string(debug.Stack())
 	tflog.Error(ctx, "the provider hit an internal error", map[string]any{"operation": operation, "stack": stack})
 	kind := fmt.Sprintf("%T", value)
@@ -80,19 +80,19 @@ func report(ctx context.Context, operation string, value any) string {
 	}
 	_, stack, _ = strings.Cut(stack, "\npanic(")
 	var functions []string
-	for _, function := range ours.FindAllStringSubmatch(stack, 5) {
+	for _, function := range ownFunctions.FindAllStringSubmatch(stack, 5) {
 		functions = append(functions, function[1]+function[2])
 	}
 	return fmt.Sprintf("The error: %s, in %s.", kind, strings.Join(functions, ", "))
 }
 
-// ours finds the provider's functions in a stack: name, arguments, a line break, file and line.
-var ours = regexp.MustCompile(`terraform-provider-agent/internal/(\S+)\(.*\n\t.*(:\d+)`)
+// ownFunctions finds the provider's functions in a stack: name, arguments, a line break, file and line.
+var ownFunctions = regexp.MustCompile(`terraform-provider-agent/internal/(\S+)\(.*\n\t.*(:\d+)`)
 
 // recoverAsError turns a panic into an error, because a crash would lose the jobs that
 // other calls are starting. Use it deferred.
 func recoverAsError(ctx context.Context, operation, sent string, diags *diag.Diagnostics) {
 	if value := recover(); value != nil {
-		addError(diags, wording.Panicked(operation, sent, report(ctx, operation, value)))
+		addError(diags, wording.Panicked(operation, sent, logPanic(ctx, operation, value)))
 	}
 }

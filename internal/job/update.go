@@ -121,11 +121,11 @@ func (c applyCall) storeAndWait(ctx context.Context, before *jobModel, isFirst b
 // assign records that the name has the job, which was imported, without sending anything.
 func (c applyCall) assign(ctx context.Context) (ok bool) {
 	request := c.job.request(ctx, c.job.ID.ValueString())
-	operation := c.provider.Sender.Begin(ctx, request)
-	if err := operation.Call.Assign(ctx); err != nil {
+	holder, err := c.provider.Sender.Assign(ctx, request)
+	if err != nil {
 		addError(c.diags, wording.NameNotRecorded(err, request, c.job.facts()))
 		return false
 	}
-	c.marks.holder = operation.Call.Holder()
+	c.marks.holder = holder
 	return true
 }

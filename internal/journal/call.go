@@ -19,8 +19,8 @@ const (
 	pollInterval = 500 * time.Millisecond
 	// writeTime is how long it may take to write a claim, that it is being sent, or its outcome.
 	writeTime = 2 * opTimeout
-	// retryLimit is how long an outcome that the store did not take is written again.
-	retryLimit = time.Hour
+	// retryTime is how long an outcome that the store did not take is written again.
+	retryTime = time.Hour
 )
 
 // Call is one call of the CLI that sends a request for a name, or records one.
@@ -145,7 +145,7 @@ func (c *Call) write(ctx context.Context, r *Record) error {
 }
 
 // persist writes an outcome, also after the call was cancelled. If the store does not take it, it is
-// written again in the background, for up to retryLimit. Until then other runs wait for the
+// written again in the background, for up to retryTime. Until then other runs wait for the
 // deadline of the claim, and this process does not exit, as long as the caller of Drain waits.
 func (c *Call) persist(r *Record) {
 	ctx, letExit := context.WithoutCancel(c.ctx), c.letExit
@@ -153,7 +153,7 @@ func (c *Call) persist(r *Record) {
 		letExit()
 		return
 	}
-	ctx, stop := context.WithTimeout(ctx, retryLimit)
+	ctx, stop := context.WithTimeout(ctx, retryTime)
 	done, text := make(chan struct{}), c.text
 	c.stopRetrying = func() { stop(); <-done }
 	go func() {
@@ -189,7 +189,8 @@ func (c *Call) Accepted(jobID string) {
 	c.persist(&r)
 }
 
-// Unknown records that no response can arrive any more, so that the next run does not wait for one.
+// Unknown records that the request was sent and its outcome will stay unknown, so that the next run does
+// not wait for the deadline.
 func (c *Call) Unknown() {
 	c.persist(c.record.withUnknown())
 }

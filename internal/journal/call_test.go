@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -147,11 +148,16 @@ func TestCall_faults(t *testing.T) {
 		"the store hangs":                      {puts: []Fault{Hangs}, wrote: []string{"free"}},
 		"the CLI cancels while it is recorded": {puts: []Fault{cancels}, wrote: []string{"free"}},
 		"the second write does not arrive":     {puts: []Fault{None, LostRequest}, wrote: []string{"claim unsent create", "free"}, isLocal: true},
-		"the second write's response is lost":  {puts: []Fault{None, LostResponse}, wrote: twice, isLocal: true},
-		"the second write arrives late":        {puts: []Fault{None, Late}, wrote: []string{"claim unsent create", "free"}, isLocal: true},
-		"the outcome's response is lost":       {puts: []Fault{None, LostResponse}, wrote: sent},
-		"the outcome is repeated":              {puts: []Fault{None, Repeated}, wrote: sent},
-		"the outcome arrives late":             {puts: []Fault{None, Late}, wrote: sent},
+		// A folder that could not sync what it has written is such a store: a loss of power may still undo the write.
+		"the second write's response is lost": {puts: []Fault{None, LostResponse}, wrote: slices.Insert(slices.Clone(twice), 1, "claim create"), isLocal: true},
+		"each response is lost": {
+			puts:  slices.Repeat([]Fault{LostResponse}, maxConflicts),
+			wrote: append(slices.Repeat([]string{"claim unsent create"}, maxConflicts), "free"), isLocal: true,
+		},
+		"the second write arrives late":  {puts: []Fault{None, Late}, wrote: []string{"claim unsent create", "free"}, isLocal: true},
+		"the outcome's response is lost": {puts: []Fault{None, LostResponse}, wrote: sent},
+		"the outcome is repeated":        {puts: []Fault{None, Repeated}, wrote: sent},
+		"the outcome arrives late":       {puts: []Fault{None, Late}, wrote: sent},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			w := new(World)
@@ -283,7 +289,7 @@ func TestCall_outcomeIsRetried(t *testing.T) {
 		c.Fault = func(string) Fault { return LostRequest }
 		call.Accepted("job-1")
 		for _, isHeld := range []bool{true, false} {
-			time.Sleep(retryLimit - time.Minute)
+			time.Sleep(retryTime - time.Minute)
 			short, cancel := context.WithTimeout(t.Context(), time.Second)
 			if j.process.Drain(short); isHeld != (short.Err() != nil) || call.Problem() == nil {
 				t.Errorf("held: %t, %v", !isHeld, call.Problem())

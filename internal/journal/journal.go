@@ -105,6 +105,7 @@ func (j *Journal) put(ctx context.Context, r *Record, text store.Text, own []str
 	if err != nil {
 		return text, err
 	}
+	failed := errConflicts
 	for range maxConflicts {
 		short, cancel := context.WithTimeout(ctx, opTimeout)
 		written, err := j.store.Put(short, text, body)
@@ -114,8 +115,10 @@ func (j *Journal) put(ctx context.Context, r *Record, text store.Text, own []str
 		}
 		// The response may be lost, or a library may have repeated a write that had arrived.
 		other, current, readErr := j.read(context.WithoutCancel(ctx), text.Key)
-		switch {
-		case bytes.Equal(current.Body, body):
+		switch isThere := bytes.Equal(current.Body, body); {
+		case isThere && j.store.WritesAreCheap(): // a loss of power may still undo it, so it is written again
+			failed, text = err, current
+		case isThere:
 			return current, nil
 		case !errors.Is(err, store.ErrConflict):
 			return text, j.failed("written", err)
@@ -131,7 +134,7 @@ func (j *Journal) put(ctx context.Context, r *Record, text store.Text, own []str
 			return text, ErrTaken
 		}
 	}
-	return text, j.failed("written", errConflicts)
+	return text, j.failed("written", failed)
 }
 
 // prove makes sure, once in a process, that the store honours the condition of a write.

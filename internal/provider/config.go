@@ -73,8 +73,8 @@ func (m providerModel) providerData(
 ) *job.ProviderData {
 	isKnown := req.Config.Raw.IsFullyKnown()
 	data := &job.ProviderData{ProjectID: m.projectID(diags), Sender: send.Sender{Journal: journal.InMemory()}}
-	data.Sender.Limits.Limit[send.Create] = m.limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
-	data.Sender.Limits.Limit[send.Message] = m.limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
+	data.Sender.Limits.ByKind[send.Create] = m.limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
+	data.Sender.Limits.ByKind[send.Message] = m.limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
 	poll := m.pollBlock(ctx, diags)
 	client, schedule := m.clientConfig(poll, diags), poll.schedule(diags)
 	client.UserAgent = fmt.Sprintf("terraform-provider-agent/%s (+terraform %s)", p.version, req.TerraformVersion)

@@ -20,8 +20,8 @@ func (r Result) Stops() bool {
 	return r == EarlierUnknown || r == Running || r == OtherJob || r == Unreadable || r == Waiting
 }
 
-// CountsAsSent reports whether a message counts as sent, or may do so once the apply has waited.
-func (r Result) CountsAsSent() bool { return r == AlreadySent || r == EarlierUnknown || r == Waiting }
+// MayBeSent reports whether another run has sent the message, or may have done so.
+func (r Result) MayBeSent() bool { return r == AlreadySent || r == EarlierUnknown || r == Waiting }
 
 // Foresee tells a plan what its apply would do: its Result is what that would return, and MaySend if it
 // would send, as it would without a record, or with an error of the journal.

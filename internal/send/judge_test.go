@@ -313,7 +313,7 @@ func TestSend_foreseen(t *testing.T) {
 					wire := faultserver.New(t, played)
 					run := func() *Sender {
 						limit := Limit{Setting: "a limit", Max: most}
-						return &Sender{Client: dialing(wire.Dial), Journal: open(location), Limits: Limits{Limit: [2]Limit{limit, limit}}}
+						return &Sender{Client: dialing(wire.Dial), Journal: open(location), Limits: Limits{ByKind: [2]Limit{limit, limit}}}
 					}
 					row.request.Body.Prompt = row.request.Prompt
 

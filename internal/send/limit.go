@@ -19,7 +19,7 @@ type Limit struct {
 // refuses those beyond a limit. A plan and its apply are two processes. It is
 // safe for concurrent use once the limits are set.
 type Limits struct {
-	Limit [2]Limit // by Kind
+	ByKind [2]Limit
 
 	mu      sync.Mutex
 	planned []planned
@@ -39,13 +39,11 @@ func (p planned) isOf(q planned) bool {
 	return p.name+p.job != "" && p.project == q.project && p.name == q.name && p.job == q.job
 }
 
-// Plan counts a request that an apply sends, or perhaps sends if the plan is not sure. Only the first
-// one beyond the limit is an error, so that a plan of a thousand resources has one, unless that is
-// planned again. If the requests that
-// the plan is sure of exceed the limit, the error says so (IsSure); if only all together do, it is for a
-// warning. A resource may be planned more than once, and its last request counts: a replacement is planned
-// twice, and "terraform plan -minimal-refresh" plans again after the refresh, without the errors of the
-// first time.
+// Plan counts a request that an apply sends, or may send if the plan is not sure. It replaces the
+// resource's earlier count, because a replacement is planned twice, and "terraform plan -minimal-refresh"
+// plans again after the refresh, without the errors of the first time. The error has IsSure if the sure
+// requests alone exceed the limit; otherwise it is for a warning. Each error is returned once, so that a
+// thousand resources show one; the resource that has it gets it again when it is planned again.
 func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +52,7 @@ func (l *Limits) Plan(r Request, isSure bool) *LimitError {
 		p.job = r.Recipient
 	}
 	l.planned = append(slices.DeleteFunc(l.planned, p.isOf), p)
-	limit := l.Limit[p.kind]
+	limit := l.ByKind[p.kind]
 	var sure, all int64 // of the kind
 	for _, q := range l.planned {
 		if q.kind == p.kind {
@@ -95,7 +93,7 @@ func (l *Limits) take(kind Kind) error {
 
 // reached is check with the lock held.
 func (l *Limits) reached(kind Kind) error {
-	if limit := l.Limit[kind]; limit.Setting != "" && l.sent[kind] >= limit.Max {
+	if limit := l.ByKind[kind]; limit.Setting != "" && l.sent[kind] >= limit.Max {
 		return &LimitError{Kind: kind, Limit: limit}
 	}
 	return nil

@@ -49,16 +49,16 @@ func (r Request) Kind() Kind {
 // Result says what became of a request.
 type Result int
 
-// lookAgain is no result yet: the record of the name must be read, perhaps again.
-const lookAgain Result = 0
-
-// MaySend: nothing is in the way of the request, so an apply sends it next. It is no outcome.
-const MaySend Result = 1
-
-// What became of our own request.
 const (
+	// lookAgain is no result yet: the record of the name must be read, perhaps again.
+	lookAgain Result = iota
+	// MaySend: nothing is in the way of the request, so an apply sends it next. It is no outcome.
+	MaySend
+
+	// What became of our own request:
+
 	// Accepted: the service accepted the request, and Job is its response.
-	Accepted Result = iota + 2
+	Accepted
 	// Unknown: it was sent, and Err is why there is no usable response.
 	Unknown
 	// NoEffect: it was not sent or was refused, because of Err.
@@ -69,12 +69,11 @@ const (
 	JournalUnusable
 	// PlanOutdated: it was not sent, because the promise of PlannedJob does not hold any more.
 	PlanOutdated
-)
 
-// What the record of the name says, so that nothing was sent. A plan foresees these.
-const (
+	// What the record of the name says, so that nothing was sent, and a plan foresees it:
+
 	// Adopted: an earlier run had sent the create, and Job is as it is now.
-	Adopted Result = iota + PlanOutdated + 1
+	Adopted
 	// AlreadySent: an earlier run had sent the message, and Job is as it is now.
 	AlreadySent
 	// EarlierUnknown: an earlier run sent it, or a create with the same name, and its outcome is
@@ -114,9 +113,9 @@ type Sender struct {
 // Operation is one call of the CLI that sends a request, or does what the record of its name says.
 type Operation struct {
 	Request Request
-	Call    *journal.Call // records what becomes of the request
 
 	sender   *Sender
+	call     *journal.Call // records what becomes of the request
 	recorder recorder
 }
 
@@ -127,7 +126,21 @@ func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
 		j = journal.InMemory()
 	}
 	call := j.Begin(ctx, r.Wanted)
-	return &Operation{Request: r, Call: call, sender: s, recorder: recorder{Call: call, limits: &s.Limits, kind: r.Kind()}}
+	return &Operation{Request: r, sender: s, call: call, recorder: recorder{Call: call, limits: &s.Limits, kind: r.Kind()}}
+}
+
+// Holder is what the private state keeps for Delete: see journal.Record.
+func (o *Operation) Holder() string { return o.call.Holder() }
+
+// Problem is why the journal does not show, so far, what became of the request.
+func (o *Operation) Problem() error { return o.call.Problem() }
+
+// Assign records that the name of the message has its job, which a person has imported, and sends nothing.
+// It returns the Holder.
+func (s *Sender) Assign(ctx context.Context, r Request) (holder string, err error) {
+	call := s.Begin(ctx, r).call
+	err = call.Assign(ctx)
+	return call.Holder(), err
 }
 
 // Send sends the request, unless the record of its name says otherwise.
@@ -159,7 +172,7 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 
 // post sends the request, and classifies what became of it.
 func (o *Operation) post(ctx context.Context) Outcome {
-	if err := o.Call.Prove(); err != nil {
+	if err := o.call.Prove(); err != nil {
 		return Outcome{Result: NoEffect, Err: err}
 	}
 	r, client := o.Request, o.sender.Client
@@ -182,7 +195,7 @@ func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 	case errors.Is(err, agentapi.ErrNotSent), errors.Is(err, agentapi.ErrRefused):
 		return Outcome{Result: NoEffect, Err: err}
 	}
-	return Outcome{Result: Unknown, Err: err, JobID: o.Request.Recipient, Record: o.Call.Record()}
+	return Outcome{Result: Unknown, Err: err, JobID: o.Request.Recipient, Record: o.call.Record()}
 }
 
 // recorder is the Call of an operation as the client uses it: a claim also counts within the limit.
@@ -217,7 +230,7 @@ func (r *recorder) Claim() error {
 
 // follow does what the record of the name says. The result is MaySend if the request is to be sent.
 func (o *Operation) follow(ctx context.Context) Outcome {
-	record, err := o.Call.Look(ctx)
+	record, err := o.call.Look(ctx)
 	if err != nil {
 		return Outcome{Result: JournalUnusable, Err: err}
 	}
@@ -240,7 +253,7 @@ func (o *Operation) follow(ctx context.Context) Outcome {
 // adopt adopts the job of a create, and then reads it: a Delete of this apply may come between the two,
 // and must find the adoption. If the read fails, the next apply adopts the job.
 func (o *Operation) adopt(ctx context.Context, record *journal.Record) Outcome {
-	err := o.Call.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
+	err := o.call.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
 	switch {
 	case errors.Is(err, journal.ErrTaken):
 		return Outcome{Result: lookAgain}

@@ -111,7 +111,7 @@ func TestSend_cannotAdopt(t *testing.T) {
 func TestClaim_limitReached(t *testing.T) {
 	store := fakes3.New(t)
 	s := Sender{Journal: inBucket(t, store)}
-	s.Limits.Limit[Create] = Limit{Setting: "max_new_jobs = 1", Max: 1}
+	s.Limits.ByKind[Create] = Limit{Setting: "max_new_jobs = 1", Max: 1}
 	store.SetHook(func(r *http.Request) int {
 		if fakes3.Op(r) == "write" {
 			_ = s.Limits.take(Create)
@@ -162,7 +162,7 @@ func TestLimits_Plan(t *testing.T) {
 			messages, []plan{message("a", "1"), message("b", "2"), message("c", "3"), b, message("c", "3")}, ".E..E",
 		},
 	} {
-		limits, got := Limits{Limit: test.limit}, ""
+		limits, got := Limits{ByKind: test.limit}, ""
 		for _, plan := range test.plans {
 			switch err := limits.Plan(plan.Request, plan.isSure); {
 			case err == nil:
@@ -180,7 +180,7 @@ func TestLimits_Plan(t *testing.T) {
 }
 
 func TestLimits_concurrentCallers(t *testing.T) {
-	limits := Limits{Limit: [2]Limit{Message: {Setting: "max_messages = 10", Max: 10}}}
+	limits := Limits{ByKind: [2]Limit{Message: {Setting: "max_messages = 10", Max: 10}}}
 	var refused, allowed atomic.Int64
 	var all sync.WaitGroup
 	for i := range 100 {

@@ -80,8 +80,11 @@ func (w Waiter) Wait(ctx context.Context, target Target) (last *agentapi.Job, sa
 			}
 			return p.last, p.sawActive, p.fail(context.Cause(ctx))
 		}
-		if done, err := p.classify(job, err); done || err != nil {
-			return w.AwaitLink(ctx, target.ProjectID, p.last), p.sawActive, err
+		switch done, err := p.classify(job, err); {
+		case err != nil:
+			return p.last, p.sawActive, err
+		case done:
+			return w.AwaitLink(ctx, target.ProjectID, p.last), p.sawActive, nil
 		}
 		pause = max(w.Schedule.next(time.Since(start)), p.retryAfter(ctx, w.Schedule.Max))
 	}

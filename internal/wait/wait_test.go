@@ -128,6 +128,7 @@ func TestWait(t *testing.T) {
 		"M01 old for 59 s":      {after: Messaged, answers: all(stale), status: failed, lo: 70, hi: 78},
 		"M05 the old link":      {after: Messaged, answers: all(linked, linked, completed), status: completed, polls: 3, hi: 10},
 		"M02 ended unseen":      {after: Messaged, answers: all(old), status: completed, unseen: true, lo: 60, hi: 66.6},
+		"M02 old, then gone":    {after: Messaged, answers: all(bare, fault404), status: completed, noLink: true, is: agentapi.ErrNotFound, last: fault404, polls: 2, hi: 2},
 		"M02 no status":         {after: Messaged, answers: all(noStatus, completed), status: completed, unseen: true, lo: 60, hi: 66.6},
 		"M02 when resumed":      {after: Messaged, ago: 57 * time.Second, answers: all(completed), status: completed, unseen: true, lo: 3, hi: 4.2},
 		"M02 resumed later":     {after: Messaged, ago: time.Minute, answers: all(completed), status: completed, unseen: true, polls: 1},

@@ -91,7 +91,7 @@ func mutants() map[string]mutant {
 			"job/plan.go", "	case foreseen.Result == send.MaySend:\n", "	case foreseen.Result == send.MaySend:\n		_ = p.Sender.Begin(ctx, request).Call.Adopt()\n", "-replace only planned",
 		},
 		"an adoption is recorded before its job is read": {
-			"send/send.go", "	err := o.Call.Adopt() ", "	if out := o.readJob(ctx, Adopted, record); out.Err != nil {\n		return out\n	}\n	err := o.Call.Adopt() ", "other address and alias",
+			"send/send.go", "	err := o.call.Adopt() ", "	if out := o.readJob(ctx, Adopted, record); out.Err != nil {\n		return out\n	}\n	err := o.call.Adopt() ", "other address and alias",
 		},
 		"a taint keeps the job":                {"job/delete.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.MayBeSame:\n", "taint"},
 		"what may be the same keeps the job":   {"job/delete.go", "	case r.isOfTainted(), r.MayBeSame:\n", "	case r.isOfTainted():\n", "triggers known late"},

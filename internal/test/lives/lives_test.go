@@ -70,21 +70,31 @@ func (b *breach) report(l life) string {
 
 // knownLives have shown a bug, as their shortest form was printed.
 var knownLives = map[string]life{
-	"an unrelated import unblocked an unknown create": {Journal: on, Turns: []turn{
-		{Post: notArrived}, {Does: importJob}, {}, {Does: refresh}, {Does: stateRm}, {},
-	}},
+	"an accepted message was sent again as a new job":               {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Goes: failed, Killed: true}, {config: config{Prompt: "B"}}}},
+	"an unknown message was sent again as a new job":                {Journal: on, Turns: []turn{{Goes: outlasts}, {config: config{Prompt: "B"}, Post: lost, Goes: failed}, {config: config{Prompt: "B"}}}},
+	"a job that failed later was replaced":                          {Journal: on, Turns: []turn{{Goes: outlasts}, {Meanwhile: failed}}},
+	"a destroy forgot a message":                                    {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Killed: true}, {Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
+	"an unrelated import unblocked an unknown create":               {Journal: on, Turns: []turn{{Post: notArrived}, {Does: importJob}, {}, {Does: refresh}, {Does: stateRm}, {}}},
+	"the default folder forgot when a run ended":                    {Journal: on, Turns: []turn{{}, {Does: stateRm}, {}}},
+	"ignore_changes and a move to prompt_wo counted as two prompts": {Journal: on, Turns: []turn{{Goes: outlasts}, {config: config{WriteOnly: true}, Ignored: true}}},
 	"a repetition was taken for the message before a message that counted as sent": {Journal: on, Turns: []turn{
 		{}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}, Goes: archived, Killed: true}, {config: config{Prompt: "C"}}, {config: config{Prompt: "B"}},
 	}},
-	"a job that was adopted after it had refused": {Journal: on, Turns: []turn{
-		{}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}, Post: refused}, {config: config{Prompt: "B"}}, {config: config{Prompt: "C"}},
+	"a message was sent again after an earlier one counted as sent": {Journal: on, Turns: []turn{
+		{}, {config: config{Prompt: "C"}, Killed: true}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}}, {config: config{Prompt: "B"}},
 	}},
+	"a job that was adopted after it had refused":     {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}, Post: refused}, {config: config{Prompt: "B"}}, {config: config{Prompt: "C"}}}},
+	"a job whose refusals speak of the prompt closes": {Journal: on, Refuses: 400, Turns: []turn{{}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}}, {config: config{Prompt: "C"}}, {config: config{Prompt: "C"}}}},
 	"a name that the job had before counted": {Journal: on, Turns: []turn{
 		{config: config{Prompt: "C"}}, {config: config{Triggers: true}, Post: cut}, {config: config{Name: "guide"}}, {config: config{Prompt: "C"}},
 	}},
-	"a rename that was killed forgot its message": {Journal: on, Turns: []turn{
-		{config: config{Name: "guide"}}, {config: config{Prompt: "C"}, Post: cut}, {config: config{Prompt: "C"}},
+	"the prompt of an import, ignored at first, was not recorded": {Journal: on, Turns: []turn{
+		{Does: importJob}, {Ignored: true}, {config: config{Prompt: "C"}}, {Does: stateRm}, {config: config{Prompt: "C"}},
 	}},
+	"a name that the job had before counted, in a plan": {Journal: on, Turns: []turn{
+		{config: config{Prompt: "B"}}, {config: config{Name: "guide"}}, {config: config{Prompt: "B"}},
+	}},
+	"a rename that was killed forgot its message": {Journal: on, Turns: []turn{{config: config{Name: "guide"}}, {config: config{Prompt: "C"}, Post: cut}, {config: config{Prompt: "C"}}}},
 	"a job failed while a refresh lasted": {Journal: on, Turns: []turn{
 		{Goes: failed}, {Meanwhile: gone, config: config{OnFailure: "retry"}, Goes: outlasts, Killed: true},
 		{config: config{OnFailure: "retry"}, Goes: failed},
@@ -97,17 +107,21 @@ var knownLives = map[string]life{
 		{config: config{Prompt: "B"}, Goes: failed}, {Meanwhile: gone, config: config{Prompt: "B"}, Killed: true},
 		{config: config{Prompt: "B"}, Post: invalid, Forgets: true}, {Post: lost},
 	}},
-	"a wait for an adopted job tainted it": {Journal: on, Turns: []turn{
-		{}, {config: config{Prompt: "B"}}, {Does: stateRm}, {Meanwhile: active, config: config{Prompt: "B"}, Goes: outlasts},
-	}},
+	"a wait for an adopted job tainted it": {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}}, {Does: stateRm}, {Meanwhile: active, config: config{Prompt: "B"}, Goes: outlasts}}},
 	"a killed replacement by an unknown prompt freed the name of a failed job": {Journal: on, Turns: []turn{
 		{config: config{Prompt: "C"}, Goes: failed}, {Post: unsent, Late: prompt}, {config: config{Prompt: "C", OnFailure: "warn"}},
+	}},
+	"a plan that was not applied freed the name of a failed job": {Journal: on, Turns: []turn{
+		{Goes: failed}, {config: config{Prompt: "B"}, Unapplied: true}, {},
 	}},
 	"a killed rename hid which failed job a create replaces": {Journal: on, Turns: []turn{
 		{}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: failed, Does: taint, config: config{Prompt: "B", Name: "guide"}, Post: refused, Late: prompt},
 	}},
 	"a message under an earlier name was taken for the last one": {Journal: on, Turns: []turn{
 		{Does: importJob}, {Killed: true}, {config: config{Prompt: "C", Name: "guide"}}, {Meanwhile: archived},
+	}},
+	"a message under an earlier name was taken for the last one, not archived": {Journal: on, Turns: []turn{
+		{Does: importJob}, {Killed: true}, {config: config{Prompt: "C", Name: "guide"}}, {},
 	}},
 	"a failed job gets a name that it had before, and is replaced": {Journal: on, Turns: []turn{
 		{}, {config: config{Name: "guide"}}, {Meanwhile: failed, Does: taint},
