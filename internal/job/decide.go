@@ -51,8 +51,7 @@ const (
 
 // change is what an apply does to a job in the state.
 type change struct {
-	effect
-
+	effect         effect
 	replacedAt     []path.Path // the attributes that force the replacement
 	isWaited       bool        // the job has not finished, so the apply waits for it
 	failsApply     bool        // the job counts as failed and stays, so the apply fails

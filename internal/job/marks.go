@@ -47,8 +47,11 @@ type replacement struct {
 // isFollowed reports whether another object follows.
 func (r replacement) isFollowed() bool { return r.Next != nil }
 
+// isOfJob reports whether a job in the state is replaced that is not tainted.
+func (r replacement) isOfJob() bool { return r.OldJob != "" }
+
 // isOfTainted reports whether the old object is tainted.
-func (r replacement) isOfTainted() bool { return r.isFollowed() && r.OldJob == "" }
+func (r replacement) isOfTainted() bool { return r.isFollowed() && !r.isOfJob() }
 
 // keys are the marks by their keys in the private state.
 func (m *marks) keys() map[string]any {

@@ -102,33 +102,50 @@ func (p planner) planNew(ctx context.Context, req resource.ModifyPlanRequest, re
 	marks.write(ctx, resp.Private)
 }
 
-// planCreate foresees what a create does, counts what it sends within the limit, and warns of what no
-// planned value shows. It returns the job that a new resource adopts for sure, or empty. of is the
-// replacement that the create belongs to; it is zero for a new resource, and for one that follows a
-// tainted one.
-func (p planner) planCreate(ctx context.Context, plan *jobModel, of replacement) (adopted string) {
-	request, isReplacement := plan.request(ctx, ""), of.OldJob != ""
-	if why := p.Sender.Journal.Misconfigured(); isReplacement && why != nil && p.phase() != inApply {
-		addError(p.diags, wording.NotReplaced.Of(wording.Job{ID: of.OldJob, Project: request.Project}, why))
+// foreseenCreate is a create as a plan foresees it.
+type foreseenCreate struct {
+	send.Outcome
+
+	request send.Request
+	// of is the replacement that the create belongs to. It is zero for a new resource, and for one that
+	// follows a tainted one.
+	of      replacement
+	isKnown bool // the plan knows all that is compared with the record
+}
+
+// adopts returns the job that a new resource adopts for sure, or empty.
+func (c foreseenCreate) adopts() (jobID string) {
+	if c.Result != send.Adopted || c.request.IsPromptUnknown || c.request.RetryFailed || c.of.isOfJob() {
 		return ""
 	}
-	request.Replaces, request.RetryFailed = of.OldJob, readWaitOptions(ctx, plan.Wait, p.diags).mayRetry()
-	foreseen := send.Outcome{Result: send.MaySend}
-	isKnown := plan.isComparable(ctx) && p.isConfigured()
-	if isKnown {
+	return c.Record.JobID
+}
+
+// planCreate foresees a create, and says what no planned value shows. It returns the job that it adopts.
+func (p planner) planCreate(ctx context.Context, plan *jobModel, of replacement) (adopted string) {
+	if why := p.Sender.Journal.Misconfigured(); why != nil && of.isOfJob() && p.phase() != inApply {
+		addError(p.diags, wording.NotReplaced.Of(wording.Job{ID: of.OldJob, Project: plan.ProjectID.ValueString()}, why))
+		return ""
+	}
+	c := p.foreseeCreate(ctx, plan, of)
+	if c.Result == send.MaySend {
+		p.count(c.request, c.isKnown && !of.MayBeSame)
+	}
+	p.warnOfRecord(c.Outcome, c.request)
+	return c.adopts()
+}
+
+// foreseeCreate foresees a create. As long as the plan does not know what is compared with the record, it
+// may send.
+func (p planner) foreseeCreate(ctx context.Context, plan *jobModel, of replacement) foreseenCreate {
+	c := foreseenCreate{Outcome: send.Outcome{Result: send.MaySend}, request: plan.request(ctx, ""), of: of}
+	c.request.Replaces, c.request.RetryFailed = of.OldJob, readWaitOptions(ctx, plan.Wait, p.diags).mayRetry()
+	if c.isKnown = plan.isComparable(ctx) && p.isConfigured(); c.isKnown {
 		var err error
-		foreseen, err = p.Sender.Foresee(ctx, request)
+		c.Outcome, err = p.Sender.Foresee(ctx, c.request)
 		p.reportJournalError(err, p.diags)
 	}
-	isAdoptionSure := foreseen.Result == send.Adopted && !request.IsPromptUnknown && !request.RetryFailed
-	switch {
-	case foreseen.Result == send.MaySend:
-		p.count(request, isKnown && !of.MayBeSame)
-	case isAdoptionSure && !isReplacement:
-		adopted = foreseen.Record.JobID
-	}
-	p.warnOfRecord(foreseen, request)
-	return adopted
+	return c
 }
 
 // planExisting plans what becomes of a job in the state: it decides that, sets the planned values, and

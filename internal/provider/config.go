@@ -72,7 +72,8 @@ func (m providerModel) providerData(
 	ctx context.Context, p *agentProvider, req provider.ConfigureRequest, diags *diag.Diagnostics,
 ) *job.ProviderData {
 	isKnown := req.Config.Raw.IsFullyKnown()
-	data := &job.ProviderData{ProjectID: m.projectID(diags), Sender: send.Sender{Journal: journal.InMemory()}}
+	data, records := &job.ProviderData{ProjectID: m.projectID(diags)}, journal.InMemory()
+	data.Sender.Journal = records
 	data.Sender.Limits.ByKind[send.Create] = m.limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
 	data.Sender.Limits.ByKind[send.Message] = m.limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
 	poll := m.pollBlock(ctx, diags)
@@ -80,7 +81,7 @@ func (m providerModel) providerData(
 	client.UserAgent = fmt.Sprintf("terraform-provider-agent/%s (+terraform %s)", p.version, req.TerraformVersion)
 	client.Dial = p.options.Dial
 	named, forget, hasJournal := m.journal(ctx, diags)
-	data.Sender.Journal.Forget = forget // also without the settings of the journal: a plan then reports these
+	records.Forget = forget // also without the settings of the journal: a plan then reports these
 	data.Missing = m.missing(hasJournal)
 	if diags.HasError() || !isKnown {
 		return data

@@ -88,7 +88,7 @@ func mutants() map[string]mutant {
 		},
 
 		"a plan only reads": {
-			"job/plan.go", "	case foreseen.Result == send.MaySend:\n", "	case foreseen.Result == send.MaySend:\n		_ = p.Sender.Begin(ctx, request).Call.Adopt()\n", "-replace only planned",
+			"job/plan.go", "	if c.Result == send.MaySend {\n", "	if c.Result == send.MaySend {\n		_ = p.Sender.Journal.Begin(ctx, c.request.Wanted).Adopt()\n", "-replace only planned",
 		},
 		"an adoption is recorded before its job is read": {
 			"send/send.go", "	err := o.call.Adopt() ", "	if out := o.readJob(ctx, Adopted, record); out.Err != nil {\n		return out\n	}\n	err := o.call.Adopt() ", "other address and alias",
