@@ -6,8 +6,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -115,19 +113,6 @@ func TestRun(t *testing.T) {
 	for _, want := range []string{"[simulate: 30s, failed]", "POST " + jobs + " 201 \"Go-http", "GET /*** 404 ", "POST /dropped no response "} {
 		if !bytes.Contains(log, []byte(want)) {
 			t.Errorf("the log lacks %q:\n%s", want, log)
-		}
-	}
-}
-
-func TestUsage(t *testing.T) {
-	var help bytes.Buffer
-	if err := run(t.Context(), []string{"-h"}, io.Discard, &help); !errors.Is(err, flag.ErrHelp) || strings.Contains(help.String(), "sim_") {
-		t.Errorf("%v, or it shows a key that the next start does not accept:\n%s", err, &help)
-	}
-	for _, args := range []string{"-listen :0", "-listen 0.0.0.0:0", "-listen [2001:db8::1]:0", "-listen 127.0.0.1", "-nope"} {
-		var stdout bytes.Buffer
-		if err := run(t.Context(), strings.Fields(args), &stdout, io.Discard); err == nil || stdout.Len() > 0 {
-			t.Errorf("%s: %v, %s", args, err, &stdout)
 		}
 	}
 }
