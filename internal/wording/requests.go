@@ -72,8 +72,9 @@ const (
 const (
 	notAdopted = "The plan was to adopt job {planned} in project {project}, which is no longer the job of the name {name}. " +
 		"Nothing was sent.\n\nPlan and apply again."
-	notSentBefore = "The plan was that another run had sent the prompt to {target}, or might have, and the job accepts no messages any more. " +
-		"No record shows that another run has sent it, and this one did not send it either.\n\nPlan and apply again: that starts a new job with the prompt."
+	notSentBefore = "The plan was that another run had sent the prompt to {target}, or might have, and the job accepts no messages " +
+		"any more. No record shows that another run has sent it, and this one did not send it either.\n\n" +
+		"Plan and apply again: that starts a new job with the prompt."
 	withoutJournal = "The prompt was not sent to {target}. Another run may have sent it, which only the journal can show.\n\n{cause}\n\n" +
 		"Apply again, which sends the prompt unless another run has sent it."
 	notSent = "The prompt was not sent to {target}, so {effect}.\n\n{cause}\n\nTo send the prompt, {again} again."
