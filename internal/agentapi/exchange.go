@@ -49,11 +49,11 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, call
 	var handshake atomic.Pointer[error] // one may end after the request went over another connection
 	req, err := c.newRequest(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		TLSHandshakeDone: func(_ tls.ConnectionState, err error) { handshake.Store(&err) },
-		GotConn: func(got httptrace.GotConnInfo) {
+		GotConn: func(info httptrace.GotConnInfo) {
 			isConnected = true
 			if call.body != nil {
 				timeout.Stop() // the claim has its own time limits
-				d.connect(got.Conn)
+				d.connect(info.Conn)
 				timeout.Reset(c.config.RequestTimeout)
 			}
 		},

@@ -30,7 +30,8 @@ const (
 	// againTime is how long a single read tries when the service has just been unavailable to
 	// another one: otherwise a refresh of 1,000 jobs would last for hours.
 	againTime = 10 * time.Second
-	// fewestRefusals is how many refusals it takes at least, however long they last.
+	// fewestRefusals is how many refusals of a GET it takes at least, however long they last; of a POST, it
+	// is how many by TLS or a proxy end it.
 	fewestRefusals = 3
 	// limitedTime is how long a single read waits for the service's rate limit.
 	limitedTime = 10 * time.Minute

@@ -131,18 +131,15 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	if resp.Diagnostics.HasError() || !prompts.checkPrompts(&resp.Diagnostics) {
 		return
 	}
-	if a.kind == send.Message { // the id may have been unknown when it was validated
-		if err := check.ID(config.JobID.ValueString()); err != nil {
+	target, doing := wording.Job{ID: config.JobID.ValueString(), Project: project}, "starting a job in project "+project
+	if a.kind == send.Message {
+		doing = "sending a message to job " + target.String()
+		if err := check.ID(target.ID); err != nil { // it may have been unknown when it was validated
 			check.ErrorAt(&resp.Diagnostics, path.Root("job_id"), wording.InvalidID.Because(err, "The prompt was not sent."))
 			return
 		}
 	}
-	target := wording.Job{ID: config.JobID.ValueString(), Project: project}
-	operation := "starting a job in project " + project
-	if a.kind == send.Message {
-		operation = "sending a message to job " + target.String()
-	}
-	defer recoverAsError(ctx, operation, wording.MayHaveSent, &resp.Diagnostics)
+	defer recoverAsError(ctx, doing, wording.MayHaveSent, &resp.Diagnostics)
 	ctx, cancel := a.provider.withTimeout(agentapi.WithGrace(ctx, stopGrace), "timeouts.invoke", timeout)
 	defer cancel()
 	i := invocation{a.provider, project, options, resp}

@@ -223,7 +223,7 @@ func (p planner) isGivenUp(ctx context.Context, state *jobModel) bool {
 	}
 	id, err := j.LastRequest(ctx, state.ProjectID.ValueString(), state.Name.ValueString(), state.ID.ValueString())
 	p.reportJournalError(err, p.diags)
-	return j.IsGivenUp(id)
+	return err == nil && j.IsGivenUp(id)
 }
 
 // reportNeeds reports the settings that the apply needs and does not have.

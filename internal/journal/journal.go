@@ -200,8 +200,8 @@ func (j *Journal) asOfNow(r *Record) *Record {
 	return r
 }
 
-// IsGivenUp reports whether a person has given up a request.
-func (j *Journal) IsGivenUp(id string) bool { return slices.Contains(j.Forget, id) }
+// IsGivenUp reports whether a person has given up a request. No request has an empty id.
+func (j *Journal) IsGivenUp(id string) bool { return id != "" && slices.Contains(j.Forget, id) }
 
 // IsLeftOrKeptByThisRun reports whether a Delete of this run has left or kept the job of a record for a create.
 func (j *Journal) IsLeftOrKeptByThisRun(r *Record) bool {

@@ -59,18 +59,21 @@ func (j *Journal) All(ctx context.Context) ([]*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := make([]*Record, len(keys))
+	found, damaged := make([]*Record, len(keys)), make([]error, len(keys))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16) // a bucket takes some 50 ms for each
 	for i, key := range keys {
 		group.Go(func() error {
-			r, _, err := j.read(ctx, key)
+			r, text, err := j.read(ctx, key)
 			if r != nil {
 				found[i] = j.asOfNow(r)
+			}
+			if text.Exists() { // a damaged record hides no other, but a store that fails would take long for all of them
+				damaged[i], err = err, nil
 			}
 			return err
 		})
 	}
-	err = group.Wait()
+	err = errors.Join(append(damaged, group.Wait())...)
 	return slices.DeleteFunc(found, func(r *Record) bool { return r == nil }), err
 }

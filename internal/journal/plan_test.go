@@ -86,6 +86,7 @@ func TestAll(t *testing.T) {
 		claim(t, dead, create("d", "x"))
 		w.End("3")
 		j, c := w.open("4")
+		j.Forget = []string{""} // no request
 		all, err := j.All(t.Context())
 		var got []string
 		for _, r := range all {
@@ -94,6 +95,10 @@ func TestAll(t *testing.T) {
 		want(t, "all", got, []string{"a: job-a create", "b: job-b create", "c: claim create", "d: create?"})
 		if err != nil {
 			t.Error(err)
+		}
+		w.put(t, "b", "{")
+		if all, err := j.All(t.Context()); len(all) != 3 || err == nil || j.IsGivenUp("") {
+			t.Errorf("beside a damaged record: %v, %v", all, err)
 		}
 		c.Fault = times("get", None, LostRequest)
 		if _, err := j.All(t.Context()); !errors.Is(err, errFault) {

@@ -230,6 +230,7 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 	for _, url := range []string{"relative/" + key, "s3://bucket?endpoint=https://a:" + key + "@example.com"} {
 		bad("others", "journal", "Invalid journal URL", attrs{"url": url})
 	}
+	bad("others", "journal", "contains a null value", attrs{"forget": []any{nil}})
 	bad("others", "request_timeout", "at least 1s", "0s", "60")
 	bad("others", "poll", "interval (10s) must not be longer than max_interval (1s);", attrs{"min_interval": "10s", "max_interval": "1s"})
 	bad("others", "poll", "at least 10ms", attrs{"min_interval": "9ms"}, attrs{"min_interval": "10ms", "max_interval": "9ms"})

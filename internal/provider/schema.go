@@ -100,7 +100,7 @@ func providerSchema() schema.Schema {
 					"forget": schema.ListAttribute{
 						Optional:    true,
 						ElementType: types.StringType,
-						Validators:  []validator.List{listvalidator.ValueStringsAre(validRequestID())},
+						Validators:  []validator.List{listvalidator.NoNullValues(), listvalidator.ValueStringsAre(validRequestID())},
 						MarkdownDescription: "Ids of requests to give up, as errors show them: an apply **sends these prompts again**. " +
 							"`AGENT_JOURNAL_FORGET` adds ids, separated by commas.",
 					},

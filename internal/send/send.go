@@ -100,7 +100,7 @@ type Outcome struct {
 	// Beside is the record of the earlier job of the name, if a create starts another one although that is
 	// active, cannot be read, or has completed and only its prompt differs.
 	Beside       *journal.Record
-	BecameClosed bool // because of refusals like this one, the job accepts no messages from now on
+	BecameClosed bool // set by the caller: the job has finished, and accepts no messages from now on
 }
 
 // Sender sends the requests of one provider configuration.

@@ -177,12 +177,12 @@ func (o opened) entries(ctx context.Context, dir string) (files []fs.DirEntry, _
 		return nil, err
 	}
 	err = whenShared(ctx, func() error {
-		opened, err := o.Open(dir)
+		listed, err := o.Open(dir)
 		if err != nil {
 			return err
 		}
-		files, err = opened.ReadDir(-1)
-		return errors.Join(err, opened.Close())
+		files, err = listed.ReadDir(-1)
+		return errors.Join(err, listed.Close())
 	})
 	if err != nil {
 		return nil, err
