@@ -58,7 +58,7 @@ func comparedTexts(m types.Map) types.Map {
 	return types.MapValueMust(types.StringType, elements)
 }
 
-// differingArguments are the names of those that have another value than in the state.
+// differingArguments returns the names of the arguments whose values differ from those in the state.
 func (a *arguments) differingArguments(state *arguments) (names []string) {
 	had := state.all()
 	for i, argument := range a.all() {

@@ -58,7 +58,8 @@ const (
 	inApply
 )
 
-// phase is asked where something is reported: an apply may begin while a plan waits for the journal.
+// phase returns the current phase. It is asked where something is reported, because an apply may begin
+// while a plan waits for the journal.
 func (p planner) phase() phase {
 	switch {
 	case p.run.isApplying.Load():
@@ -309,9 +310,9 @@ func (p planner) warnOfRecord(foreseen send.Outcome, request send.Request) {
 	}
 }
 
-// count counts a request that the apply sends. What is beyond a limit fails the plan if it is
-// sure of that, and else warns: no plan is sure of a message, whose resource -replace may replace. In an
-// apply, the calls refuse what is beyond a limit.
+// count counts a request that the apply sends. If the plan is sure that the requests exceed a limit, it
+// fails; otherwise it warns. No plan is sure of a message, because Terraform may replace its resource
+// (-replace). In an apply, Create and Update refuse a request beyond the limit.
 func (p planner) count(request send.Request, isSure bool) {
 	if p.phase() == inApply {
 		return

@@ -78,7 +78,7 @@ func addMissing(missing []wording.Diagnostic, diags *diag.Diagnostics) bool {
 	return len(missing) > 0
 }
 
-// isFirst reports whether something has not been reported yet.
+// isFirst reports whether something is reported for the first time, and notes it.
 func (d *ProviderData) isFirst(what any) bool {
 	_, isSaid := d.said.LoadOrStore(what, true)
 	return !isSaid

@@ -62,8 +62,8 @@ func (r *run) beginCreate(name projectAndName) (otherJob string, isOnly bool) {
 	return "", !isCreated
 }
 
-// endCreate drops what beginCreate has noted: the create has failed, or a state has its job, so that
-// its apply is over. In "terraform test", the next one has the same process.
+// endCreate drops what beginCreate has noted: the create has failed, or a state has its job, so its apply
+// is over. The next apply of "terraform test" has the same process.
 func (r *run) endCreate(name projectAndName) { r.created.Delete(name) }
 
 // noteRead notes that the process has read a job in the state.

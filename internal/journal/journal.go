@@ -158,8 +158,8 @@ func (j *Journal) prove(ctx context.Context) error {
 func (j *Journal) awaitRecord(ctx context.Context, project, name string) (*Record, store.Text, error) {
 	began, waitsFor := time.Now(), ""
 	for {
-		// Ctrl-C ends the wait for another run, but no access: "terraform test" destroys after it, too, and
-		// its next run needs the names.
+		// Ctrl-C ends the wait for another run, but cancels no access to the store: after it, "terraform test"
+		// still destroys, and its next run needs the names.
 		r, text, err := j.read(context.WithoutCancel(ctx), key(project, name))
 		if r == nil {
 			return &Record{Project: project, Name: name}, text, err
@@ -170,7 +170,8 @@ func (j *Journal) awaitRecord(ctx context.Context, project, name string) (*Recor
 		if r.Claim.ID != waitsFor {
 			began, waitsFor = time.Now(), r.Claim.ID
 		}
-		// A claim that has lasted that long is over by the clock here, and that of the other run is ahead.
+		// A claim that has lasted its whole time, as this machine measures it, is over: the other run's clock is
+		// ahead.
 		if time.Since(began) >= r.Claim.Deadline.Sub(r.Claim.SentAt) {
 			r.Claim.Deadline = time.Time{}
 			return j.asOfNow(r), text, nil
