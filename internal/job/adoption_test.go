@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -218,6 +219,7 @@ func TestMessage_record(t *testing.T) {
 	impatient := []object{named("docs", "B").with(attrs{"timeouts": attrs{"update": "1s"}})}
 	replaced := of("A")
 	replaced[0].Forced = true
+	var other *journal.Call
 	play(t, map[string][]step{
 		"N12 accepted": {
 			first, sent(1, "B"),
@@ -237,6 +239,14 @@ func TestMessage_record(t *testing.T) {
 		"given up after its plan, by who applies a saved one": { // the message is another request
 			first, {meanwhile: forgets, objects: of("B"), says: []string{"WARNING: Agent job not replaced"}, creates: 1, messages: 1},
 			{objects: of("B"), creates: 1, messages: 1},
+		},
+		"N13 to a closed job, and the claim of another run that the plan has seen is withdrawn": {
+			first,
+			{
+				before:    func(l *life) { becomes("failed")(l); other = claims(l, "docs") },
+				meanwhile: func(*life) { other.Withdrawn() }, objects: of("B"), once: true,
+				says: []string{"Outcome of another run's request unknown", notAccepted}, creates: 1,
+			},
 		},
 		"N15 to a job that was replaced since": {
 			first, {objects: replaced, creates: 2},

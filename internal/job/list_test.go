@@ -47,7 +47,7 @@ func TestList(t *testing.T) {
 			want: []string{" a"}, says: []string{"Failed to read agent job", "in project proj_1 is listed", "A query sends no prompt."},
 		},
 		"a response that can still arrive": {
-			before: func(l *life) { run(l, one); claims(l) },
+			before: func(l *life) { run(l, one); claims(l, "a") },
 			want:   []string{"active a"}, says: []string{"Outcome of another run's request unknown", "Run the query again in a few minutes"},
 		},
 		"without a journal": {
@@ -94,13 +94,14 @@ func TestList(t *testing.T) {
 }
 
 // claims makes another run, which is still running, send a message to a job.
-func claims(l *life) {
+func claims(l *life, name string) *journal.Call {
 	l.t.Helper()
-	c := l.journal().Begin(l.t.Context(), journal.Wanted{Project: harness.Project, Name: "a", Recipient: l.s.OnlyJob(l.t).ID, Prompt: "B"})
+	c := l.journal().Begin(l.t.Context(), journal.Wanted{Project: harness.Project, Name: name, Recipient: l.s.OnlyJob(l.t).ID, Prompt: "B"})
 	_, err := c.Look(l.t.Context())
 	if err = errors.Join(err, c.Prove(), c.Claim(), c.BeforeBody()); err != nil {
 		l.t.Fatal(err)
 	}
+	return c
 }
 
 // It reads once and does not wait.

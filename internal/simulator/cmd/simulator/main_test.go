@@ -60,9 +60,6 @@ func TestRun(t *testing.T) {
 		t.Fatal("what it has printed is no environment:", err)
 	}
 	url := "http://" + address
-	if err := run(t.Context(), []string{"-listen", address}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "-listen 127.0.0.1:0") {
-		t.Errorf("on the same address: error %v, want one that names the way out", err)
-	}
 
 	const (
 		jobs, job, message, x = "/v2/agent/proj_demo/job", "/v2/agent/proj_demo/job/{id}", "/v2/agent/proj_demo/job/{id}/message", `{"prompt":"x"}`
@@ -77,17 +74,12 @@ func TestRun(t *testing.T) {
 		{"POST", jobs, form + "; charset=utf-8", x, 201, `"status":"completed"`},
 		{"POST", message, form, `{"prompt":"x [simulate: 1h, stale=1h]"}`, 200, `"status":"completed"`},
 		{"POST", jobs, form, `{"prompt":"x","y":1}`, 400, `unknown field \"y\"`},
-		{"POST", jobs, form, `{"prompt":"[simulate: 1s] [simulate: 9s]"}`, 400, "closed by ]"},
 		{"POST", jobs, form, `{"prompt":"[simulate: no-messages, no-pull-request]"}`, 201, `"prLink":null`},
 		{"POST", message, form, x, 409, "job is completed and accepts no messages"},
 		{"POST", jobs, form, x, 201, ""},
-		{"POST", "/_simulator/faults", form, `{"kind":"message","status":500}`, 204, ""},
-		{"POST", message, form, `{"prompt":"[simulate: active]"}`, 500, ""},
-		{"GET", job, form, "", 200, `"status":"completed"`},
 		{"POST", "/_simulator/faults", form, `{"kind":"message","status":500,"afterEffect":true}`, 204, ""},
 		{"POST", message, form, `{"prompt":"[simulate: active]"}`, 500, ""},
 		{"GET", job, form, "", 200, `"status":"active"`},
-		{"POST", "/_simulator/faults", form, `{"stauts":429}`, 400, "stauts"},
 		{"GET", "/" + canary, form, "", 404, "not found"},
 		{"POST", "/_simulator/faults", form, `{"drop":true}`, 204, ""},
 		{"POST", "/dropped", form, "{}", 0, "EOF"}, // net/http itself would send a dropped GET again
