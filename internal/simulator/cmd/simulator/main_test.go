@@ -74,8 +74,6 @@ func TestRun(t *testing.T) {
 		{"POST", jobs, form + "; charset=utf-8", x, 201, `"status":"completed"`},
 		{"POST", message, form, `{"prompt":"x [simulate: 1h, stale=1h]"}`, 200, `"status":"completed"`},
 		{"POST", jobs, form, `{"prompt":"x","y":1}`, 400, `unknown field \"y\"`},
-		{"POST", jobs, form, `{"prompt":"[simulate: no-messages, no-pull-request]"}`, 201, `"prLink":null`},
-		{"POST", message, form, x, 409, "job is completed and accepts no messages"},
 		{"POST", jobs, form, x, 201, ""},
 		{"POST", "/_simulator/faults", form, `{"kind":"message","status":500,"afterEffect":true}`, 204, ""},
 		{"POST", message, form, `{"prompt":"[simulate: active]"}`, 500, ""},
